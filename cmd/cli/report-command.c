@@ -116,7 +116,7 @@ bool report_is_repeatable(const struct mmt_report *report)
 
 uint64_t report_freed_ns(const struct mmt_report *report)
 {
-	return mmt_report_freed_at_end(report) && report_is_repeatable(report) ? report->end_ns - report->held_ns : 0;
+	return mmt_report_freed_at_end(report) && report_is_repeatable(report) ? report->end_ns - report->peak_ns : 0;
 }
 
 struct mmt_error *report_create_earlier(struct mmt_report_options *options, const struct mmt_report *ended,

@@ -568,7 +568,6 @@ struct mmt_report {
 	const struct mmt_cause *causes; /* leaks first, then by memory_bytes; only if rows are stacks */
 	size_t cause_count;
 	MMT_REPORT_FIGURES(MMT_MEMBER) /* sums of the rows, or of the processes */
-	uint64_t held_ns;	       /* when less was mapped again for the last time; peak_ns: never */
 	/* The recorded group, or else `limiting_group`. NULL: none was recorded, or it has no counters. */
 	const struct mmt_control_group *control_group;
 	/* Of this group, those of the targets, and those above: in which the OOM killer ended most processes, or whose
@@ -635,7 +634,7 @@ MMT_PUBLIC bool mmt_report_has_leak(const struct mmt_report *report);
 MMT_PUBLIC bool mmt_report_was_refused_memory(const struct mmt_report *report);
 
 /* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments,
- * since held_ns: the rows do not have it. 0: less than half of the growth. */
+ * since peak_ns: the rows do not have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);
 
 /* "mark 1", or "OOM kill of NAME (pid 12)". */

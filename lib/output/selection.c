@@ -20,8 +20,8 @@ uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
 		if (!report->processes[i].ended)
 			return 0;
 	}
-	if ((verdict != MMT_VERDICT_GROWING && verdict != MMT_VERDICT_TOO_SHORT) || report->held_ns > report->to_ns ||
-	    report->to_ns - report->held_ns > (report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE ||
+	if ((verdict != MMT_VERDICT_GROWING && verdict != MMT_VERDICT_TOO_SHORT) || report->peak_ns > report->to_ns ||
+	    report->to_ns - report->peak_ns > (report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE ||
 	    growth_bytes <= 0 || unmapped <= (uint64_t)growth_bytes / 2)
 		return 0;
 	return unmapped;

@@ -265,7 +265,7 @@ START_TEST(end_of_a_process_hides_no_growth)
 	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), _i < 2 ? "growing" : "too-short");
 	if (_i < 2) {
 		ck_assert_int_eq(mmt_growth_change(&report->growth), 78 * (int64_t)MEBIBYTE);
-		expect_text(report, "79.00 MiB were unmapped in the last 1.5 s: --to 79.4");
+		expect_text(report, "79.00 MiB were unmapped in the last 2.0 s: --to 78.9");
 	} else {
 		expect_no_text(report, "were unmapped in the last");
 	}

@@ -1126,7 +1126,7 @@ START_TEST(memory_freed_at_the_end)
 	struct mmt_process process = {.pid = 7, .ended = true};
 	struct mmt_report report = {
 	    .to_ns = 1000,
-	    .held_ns = 990,
+	    .peak_ns = 990,
 	    .peak_bytes = 50 << 20,
 	    .unfreed_bytes = 2 << 20,
 	    .processes = &process,
@@ -1140,9 +1140,9 @@ START_TEST(memory_freed_at_the_end)
 	report.growth.verdict = MMT_VERDICT_STEADY;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
 	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
-	report.held_ns = 900;
+	report.peak_ns = 900;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
-	report.held_ns = 990;
+	report.peak_ns = 990;
 	report.growth.end_bytes = 1 << 20;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
 	report.growth.end_bytes = 48 << 20;

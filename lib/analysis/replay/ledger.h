@@ -62,7 +62,6 @@ struct account {
 struct row {
 	uint64_t unfreed_bytes;
 	uint64_t peak_bytes, peak_ns;
-	uint64_t held_ns; /* until when it had as much, or peak_ns */
 };
 
 /* What a failed call would have added, and what its process had mapped then: see refused-calls.c. */

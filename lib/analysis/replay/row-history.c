@@ -243,12 +243,10 @@ static inline void change_row(struct ledger *ledger, uint32_t number, uint64_t t
 	trends_add(&ledger->trends, number + 1, trend_ns, bytes);
 	if (ledger->options.every_ns)
 		add_step(ledger, &ledger->steps, number, bytes);
-	if ((int64_t)bytes < 0 && row->unfreed_bytes == row->peak_bytes)
-		row->held_ns = ledger->now_ns - 1;
 	row->unfreed_bytes += bytes;
 	if (row->unfreed_bytes > row->peak_bytes && (int64_t)bytes > 0) {
 		row->peak_bytes = row->unfreed_bytes;
-		row->peak_ns = row->held_ns = ledger->now_ns;
+		row->peak_ns = ledger->now_ns;
 	}
 }
 

@@ -602,7 +602,6 @@ static struct mmt_error *publish(struct grouping *grouping)
 	if (ledger->rows.count) {
 		report->peak_bytes = ledger->rows.items[LEDGER_ROW_TOTAL].peak_bytes;
 		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
-		report->held_ns = ledger->rows.items[LEDGER_ROW_TOTAL].held_ns;
 	}
 	error = complete_rows(grouping);
 	for (size_t i = 0; !error && i < grouping->row_count; i++) {

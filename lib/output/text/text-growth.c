@@ -641,7 +641,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	uint64_t unmapped = mmt_report_freed_at_end(report);
-	uint64_t peak_ns = unmapped ? report->held_ns : growth->peak_ns + 999999; /* not before that reading */
+	uint64_t peak_ns = unmapped ? report->peak_ns : growth->peak_ns + 999999; /* not before that reading */
 	uint64_t peak_ms = peak_ns > report->start_ns ? (peak_ns - report->start_ns) / 1000000 : 0;
 	uint64_t most = growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
 	uint64_t end = growth->by_pss ? growth->end_pss_bytes : growth->end_bytes;
@@ -655,7 +655,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	put_verdict(text, report);
 	if (unmapped)
 		text_add(text, "  %s were unmapped in the last %s", text_bytes(text, unmapped),
-			 text_duration(text, report->to_ns - report->held_ns));
+			 text_duration(text, report->to_ns - report->peak_ns));
 	else if (fell)
 		text_add(text, "  %s was %s before it fell", text_measure(growth), text_bytes(text, most));
 	if (unmapped || fell)
