@@ -8,14 +8,14 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 need_perf
 start_workload many-idle 10000
 [ "$(ls "/proc/$pid/task" | wc -l)" = 10001 ] || fail "it does not have 10,001 threads"
-# The usual soft and hard limit, which the recorder does not raise. Machines with more than 30 CPUs need more.
+# The usual soft and hard limit, which the recorder does not raise. Machines with more than 24 CPUs need more.
 cpus=$(nproc --all)
-ulimit -n $((cpus > 30 ? 64 + 34 * cpus : 1024))
+ulimit -n $((cpus > 24 ? 64 + 40 * cpus : 1024))
 start_recording -v -m 64M -p "$pid"
 grep -q 'attached to every CPU, for 10001 threads' record.log || fail "$(cat record.log)"
 # For each CPU: the events and the rings; and the descriptors that keep the tracepoints open.
 events=$(find "/proc/$recorder/fd" -lname '*perf_event*' | wc -l)
-[ "$events" -le $((16 + 33 * cpus)) ] || fail "the recorder has $events events open"
+[ "$events" -le $((20 + 39 * cpus)) ] || fail "the recorder has $events events open"
 let_work
 stop_recording
 grep -q 'recorded on every CPU' record.log || fail "the summary does not say so"
