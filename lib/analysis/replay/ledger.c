@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/replay/ledger.h"
+
 #include <mmtrace/report.h>
 
 #include "base/limits.h"

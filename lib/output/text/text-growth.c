@@ -281,7 +281,7 @@ void text_add_touched(struct text *text, const struct mmt_toucher *toucher)
 		text_add(text, " (+- %.0f %%)", percent < 1 ? 1.0 : percent);
 }
 
-/* "by fill_pool (server): 412.0 MiB (+- 6 %); ..." What no function is known for is said, too. */
+/* "by fill_pool (server): 412.0 MiB (+- 6 %); ...", and how much is attributed to no function. */
 static void put_touchers(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
 {
 	uint64_t named = 0, others, missing;
