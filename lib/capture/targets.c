@@ -614,15 +614,14 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	error = scan_processes(recorder, true, &scan) ?: drain_twice(recorder);
 	for (size_t i = 0; !error && i < scan.uncovered.count; i++) {
 		const struct listed_thread *thread = &scan.uncovered.items[i];
-		struct proc_thread state;
 		uint64_t start_ticks;
+		bool exiting;
 
 		/* Check in this order: a thread that is not exiting at the second check still has its entry in the
 		 * coverage. */
-		missed += !is_covered(recorder, thread) && proc_read_thread(thread->pid, thread->tid, &state) &&
-			  !state.exiting &&
-			  proc_read_start(&recorder->calls, thread->pid, thread->tid, &start_ticks, NULL) &&
-			  start_ticks == thread->start_ticks;
+		missed += !is_covered(recorder, thread) &&
+			  proc_read_start(&recorder->calls, thread->pid, thread->tid, &start_ticks, &exiting) &&
+			  !exiting && start_ticks == thread->start_ticks;
 	}
 	thread_scan_deinit(&scan);
 	/* FORK records are of the side band, the first event of the set. */

@@ -173,7 +173,6 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 				    : !has_memory && !strchr("ZX", state[0]) &&
 					  (thread_ret->parent == KERNEL_PARENT || tid == KERNEL_PARENT) &&
 					  proc_has_machine_pids();
-	/* An exiting thread gives up its memory before the kernel writes its EXIT record. */
 	thread_ret->exiting = !has_memory && !thread_ret->in_kernel;
 	return true;
 }

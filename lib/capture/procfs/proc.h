@@ -31,7 +31,7 @@ struct proc_thread {
 	char state; /* R, S, D ...: see proc(5) */
 	pid_t parent;
 	bool in_kernel; /* a kernel thread */
-	bool exiting;	/* the thread makes no more system calls, and its EXIT record may have been written */
+	bool exiting;	/* the thread has given up its memory; since Linux 6.16, after its EXIT record is written */
 };
 
 /* Whether PIDs here are those of the machine. Another PID namespace may have given these to other processes. */
@@ -40,8 +40,8 @@ bool proc_has_machine_pids(void);
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 
 /* Read the start in clock ticks since boot; two threads with the same TID have different ones. False with errno
- * ETIMEDOUT: the process does not answer. `exiting_ret` may be NULL; set from the beginning of the exit, earlier than
- * in struct proc_thread. */
+ * ETIMEDOUT: the process does not answer. `exiting_ret` may be NULL; set from the beginning of the exit, before the
+ * EXIT record, and earlier than in struct proc_thread. */
 bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret, bool *exiting_ret);
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 
