@@ -55,14 +55,16 @@ static void print_call(void *context, const struct mmt_traced_call *call)
 {
 	struct tracer *tracer = context;
 	const struct display *display = &tracer->top.display;
-	struct mmt_error *error;
+	struct mmt_error *error = NULL;
 
 	if (!tracer->top.ended && clock_ns() - tracer->begun_ns > BEHIND_NS && poll(&tracer->end, 1, 0) == 0) {
 		tracer->left_out++;
 		return;
 	}
-	error = display->json ? mmt_traced_call_write_json(call, tracer->stacks, stdout)
-			      : mmt_traced_call_write_text(call, &display->text, tracer->stacks, stdout);
+	if (display->json)
+		mmt_traced_call_write_json(call, tracer->stacks, stdout);
+	else
+		error = mmt_traced_call_write_text(call, &display->text, tracer->stacks, stdout);
 	if (error)
 		_exit(message_error(tracer->top.command, error));
 	if (ferror(stdout))

@@ -75,5 +75,4 @@ MMT_PUBLIC struct mmt_error *mmt_trace(const struct mmt_trace_options *options,
 MMT_PUBLIC struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_call *call,
 							const struct mmt_text_options *options, bool stacks,
 							FILE *stream) MMT_MUST_CHECK;
-MMT_PUBLIC struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *call, bool stacks,
-							FILE *stream) MMT_MUST_CHECK;
+MMT_PUBLIC void mmt_traced_call_write_json(const struct mmt_traced_call *call, bool stacks, FILE *stream);

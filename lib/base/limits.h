@@ -97,7 +97,6 @@
 #define LIMIT_STALLS 20000		    /* Stacks of threads that freed memory themselves; the rest is summed */
 #define LIMIT_TOUCHERS 20000		    /* Stacks that are named as touchers of memory; the rest is summed */
 #define LIMIT_MOVE_STEPS (1u << 26)	    /* Steps for pages that mremap moved; then they are left out */
-#define LIMIT_JSON_STRING_BYTES (64u << 20) /* A string of JSON, escaped; longer is an error */
 #define LIMIT_HTML_STRING_BYTES (1u << 20)  /* A string of HTML; the rest is cut */
 #define LIMIT_HTML_LIFETIMES 20000	    /* Lifetimes of 12 bytes, or twice the number of parts; then coarser */
 #define LIMIT_HTML_READINGS 1000	    /* Points of RSS on a page: as many as a screen has columns */

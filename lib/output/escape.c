@@ -4,10 +4,10 @@
 #include <mmtrace/output.h>
 #include <wchar.h>
 
-/* The number of bytes of the valid UTF-8 character at `text`; 0: it is invalid. */
-static size_t decode_character(const unsigned char *text, uint32_t *character_ret)
+size_t escape_decode(const char *at, uint32_t *character_ret)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *text = (const unsigned char *)at;
 	uint32_t character;
 	size_t size;
 
@@ -39,8 +39,6 @@ static bool must_escape(uint32_t character, enum escape_mode mode)
 			  (character >= 0x2028 && character <= 0x202e) ||
 			  (character >= 0x2060 && character <= 0x206f) || character == 0xfeff;
 
-	if (mode == ESCAPE_FOR_JSON)
-		return false;
 	return is_hostile || (mode == ESCAPE_FOR_ASCII && character >= 0x80) ||
 	       (mode == ESCAPE_FOR_QUOTES && is_quote) || (mode == ESCAPE_FOR_WORD && (is_quote || character == ' '));
 }
@@ -54,7 +52,7 @@ bool escape_next(const char **position, enum escape_mode mode, struct escape_pie
 
 	if (!*text)
 		return false;
-	size = decode_character(text, &character);
+	size = escape_decode(*position, &character);
 	if (size && !must_escape(character, mode)) {
 		memcpy(piece_ret->text, text, size);
 		piece_ret->text[size] = '\0';

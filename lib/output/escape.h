@@ -13,7 +13,6 @@ enum escape_mode {
 	ESCAPE_FOR_QUOTES, /* double quotes and backslashes too */
 	ESCAPE_FOR_WORD,   /* and spaces */
 	ESCAPE_FOR_STACK,  /* semicolons, which separate frames, become colons */
-	ESCAPE_FOR_JSON,   /* only invalid UTF-8: JSON has its own escapes for the others */
 };
 
 struct escape_piece {
@@ -21,6 +20,9 @@ struct escape_piece {
 	size_t size;
 	unsigned columns; /* on a terminal, in a UTF-8 locale */
 };
+
+/* The number of bytes of the valid UTF-8 character at `text`; 0: it is invalid. */
+size_t escape_decode(const char *text, uint32_t *character_ret);
 
 /* The next character of a string; false at its end. */
 bool escape_next(const char **position, enum escape_mode mode, struct escape_piece *piece_ret);

@@ -4,7 +4,6 @@
 
 #include <capstone/capstone.h>
 #include <elfutils/libdwfl.h>
-#include <jansson.h>
 #include <linux/version.h>
 #include <pthread.h>
 #include <sys/utsname.h>
@@ -41,12 +40,11 @@ static void make_details(void)
 		 "compiler %s\n"
 		 "elfutils %s\n"
 		 "zstd %s\n"
-		 "jansson %s\n"
 		 "capstone %d.%d\n"
 		 "xxhash %u.%u.%u\n",
 		 COMMIT, system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
-		 __VERSION__, dwfl_version(NULL), ZSTD_versionString(), jansson_version_str(), major, minor,
-		 hash / 10000, hash / 100 % 100, hash % 100);
+		 __VERSION__, dwfl_version(NULL), ZSTD_versionString(), major, minor, hash / 10000, hash / 100 % 100,
+		 hash % 100);
 }
 
 const char *mmt_version_details(void)

@@ -38,7 +38,7 @@ has_package()
 }
 
 declare -A package=([libdw]=libdw-dev [libelf]=libelf-dev [libzstd]=libzstd-dev [zlib]=zlib1g-dev [capstone]=libcapstone-dev
-	[libxxhash]=libxxhash-dev [jansson]=libjansson-dev)
+	[libxxhash]=libxxhash-dev)
 build=$(field Build-Depends mmtrace) development=$(field Depends libmmtrace-dev)
 modules=$(sed 's/#.*//' CMakeLists.txt | tr '\n' ' ' | sed -nE 's/.*set\(mmtrace_packages ([^)]*)\).*/\1/p')
 [[ -n $modules ]] || complain "CMakeLists.txt: no mmtrace_packages found"

@@ -53,17 +53,17 @@ expect_refusal "mmtrace supports 64-bit targets only: $compiler does not compile
 	cmake -DCMAKE_TOOLCHAIN_FILE="$directory/toolchain.cmake"
 
 hint="on Debian, test/setup build installs the libraries"
-pretend libdw=0.187 libelf=0.187 libzstd=1.5.0 capstone=3.0.5 libxxhash=0.7.4 jansson=2.12
+pretend libdw=0.187 libelf=0.187 libzstd=1.5.0 capstone=3.0.5 libxxhash=0.7.4
 expect_refusal "mmtrace needs libdw>=0.188 (found 0.187), libelf>=0.188 (found 0.187), libzstd>=1.5.1 (found 1.5.0), \
-capstone>=4 (found 3.0.5), libxxhash>=0.8 (found 0.7.4), jansson>=2.13 (found 2.12); $hint" \
+capstone>=4 (found 3.0.5), libxxhash>=0.8 (found 0.7.4); $hint" \
 	env PKG_CONFIG_PATH="$directory/pkgconfig" cmake
 pretend libdw=0.188 libelf=0.188 libzstd=1.5.1 capstone=4.0 libxxhash=0.8.0
-expect_refusal "mmtrace needs zlib (not found), jansson>=2.13 (not found); $hint" \
+expect_refusal "mmtrace needs zlib (not found); $hint" \
 	env PKG_CONFIG_LIBDIR="$directory/pkgconfig" PKG_CONFIG_PATH= cmake
 
 expect_refusal "mmtrace needs pkg-config (not found); on Debian, test/setup build installs it" \
 	cmake -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON
-pretend libdw=0.188 libelf=0.188 libzstd=1.5.1 zlib=1.2 capstone=4.0 libxxhash=0.8.0 jansson=2.13
+pretend libdw=0.188 libelf=0.188 libzstd=1.5.1 zlib=1.2 capstone=4.0 libxxhash=0.8.0
 expect_refusal "The tests need the library check>=0.11 (not found); on Debian, test/setup installs it" \
 	env PKG_CONFIG_LIBDIR="$directory/pkgconfig" PKG_CONFIG_PATH= cmake -DMMTRACE_TESTS=ON
 

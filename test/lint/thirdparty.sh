@@ -27,7 +27,6 @@ while read -r name pattern; do
 	((count == 1)) || complain "$name is included by $count files, not by one: $(users "$pattern" | tr '\n' ' ')"
 done <<'END'
 zstd zstd.*\.h
-jansson jansson.*\.h
 capstone capstone/.*
 xxhash xxhash\.h
 zlib zlib\.h
@@ -39,7 +38,7 @@ for file in $(users '(elfutils/)?(libdw|libelf|libdwfl|libdwelf|libebl|dwarf|gel
 done
 
 # Headers that are neither ours, the kernel's nor libc's must be in the list above.
-known='zstd|zlib|jansson|capstone|event-parse|xxhash|demangle|libdw|libelf|libdwfl|libdwelf|libebl|dwarf\.h|gelf'
+known='zstd|zlib|capstone|event-parse|xxhash|demangle|libdw|libelf|libdwfl|libdwelf|libebl|dwarf\.h|gelf'
 while IFS=: read -r file line; do
 	header=$(sed -E 's/^[^<]*<([^>]*)>.*/\1/' <<<"$line")
 	[[ $header == mmtrace/* || $header == linux/* || $header == asm/* || $header =~ $known ]] && continue

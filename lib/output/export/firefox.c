@@ -349,22 +349,21 @@ static void put_shared(const struct firefox *firefox)
 struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 {
 	const struct mmt_report *report = export->report;
-	struct firefox firefox = {.export = export};
+	struct document document;
+	struct firefox firefox = {.export = export, .document = &document};
 	struct intern *tables[] = {&firefox.strings, &firefox.functions, &firefox.frames,
 				   &firefox.stacks,  &firefox.resources, &firefox.sources};
 	struct export_track tracks[EXPORT_TRACKS];
-	struct mmt_error *error = document_create(stream, DOCUMENT_COMPACT, &firefox.document);
 
 	firefox.row_stacks = calloc(report->row_count + 1, sizeof(*firefox.row_stacks));
-	firefox.failed = error || !firefox.row_stacks;
+	firefox.failed = !firefox.row_stacks;
 	export_events_sort_by_process(report, &export->events);
 	(void)put_text(&firefox, "mark");
 	(void)put_text(&firefox, OOM_KILL);
 	for (size_t i = 0; i < report->row_count && !firefox.failed; i++)
 		put_row(&firefox, i);
-	if (!error && firefox.failed)
-		error = &error_no_memory;
-	if (!error) {
+	if (!firefox.failed) {
+		document_start(&document, stream, DOCUMENT_COMPACT);
 		put_meta(&firefox);
 		document_open_array(firefox.document, "libs");
 		document_close(firefox.document);
@@ -374,11 +373,10 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 		export_tracks(export, tracks);
 		document_each(firefox.document, "counters", i, EXPORT_TRACKS)
 			put_track(&firefox, &tracks[i]);
-		error = firefox.failed ? &error_no_memory : document_finish(firefox.document);
+		document_finish(&document);
 	}
-	document_destroy(firefox.document);
 	free(firefox.row_stacks);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		intern_deinit(tables[i]);
-	return error;
+	return firefox.failed ? &error_no_memory : NULL;
 }

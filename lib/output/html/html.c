@@ -604,6 +604,7 @@ static struct mmt_error *prepare(struct page *page)
 
 static struct mmt_error *write_page(struct page *page, FILE *stream)
 {
+	struct document document;
 	struct mmt_error *error;
 
 	for (unsigned i = 0; i < page->report_count; i++) {
@@ -613,8 +614,10 @@ static struct mmt_error *write_page(struct page *page, FILE *stream)
 	}
 	fwrite(page_head, 1, page_head_size, stream);
 	buffer_init(&page->escaped, LIMIT_HTML_STRING_BYTES);
-	error = prepare(page) ?: document_create(stream, DOCUMENT_FOR_HTML, &page->document);
+	error = prepare(page);
 	if (!error) {
+		page->document = &document;
+		document_start(page->document, stream, DOCUMENT_FOR_HTML);
 		document_string(page->document, "version", mmt_version());
 		document_unsigned(page->document, "unit", page->unit);
 		document_bool(page->document, "touched", page->reports[0]->by == MMT_BY_TOUCH);
@@ -630,13 +633,12 @@ static struct mmt_error *write_page(struct page *page, FILE *stream)
 		document_each_object(page->document, "recordings", i, page->report_count)
 			put_recording(page, i);
 		put_tables(page);
-		error = document_finish(page->document);
+		document_finish(page->document);
 	}
 	if (!error && page->out_of_memory)
 		error = &error_no_memory;
 	if (!error)
 		fwrite(page_tail, 1, page_tail_size, stream);
-	document_destroy(page->document);
 	vector_deinit(&page->stacks);
 	intern_deinit(&page->strings);
 	intern_deinit(&page->frames);

@@ -2,30 +2,16 @@
 #include "output/json/json-document.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdlib.h>
 
-#include "base/limits.h"
 #include "output/escape.h"
 
-#define DEPTH_MAX 16
 #define INDENT 2
-
-struct document {
-	FILE *stream;
-	char closing[DEPTH_MAX]; /* the closing bracket of each open level */
-	bool filled[DEPTH_MAX];	 /* whether the level has elements */
-	size_t depth;		 /* number of open levels */
-	bool failed;
-	enum document_form form;
-	struct buffer escaped;
-};
 
 static void open_nested(struct document *document, char opening, char closing)
 {
 	putc(opening, document->stream);
-	document->closing[document->depth] = closing;
-	document->filled[document->depth++] = false;
+	document->closing[document->depth++] = closing;
+	document->empty = true;
 }
 
 static void begin_line(const struct document *document)
@@ -34,90 +20,60 @@ static void begin_line(const struct document *document)
 		fprintf(document->stream, "\n%*s", (int)(INDENT * document->depth), "");
 }
 
-struct mmt_error *document_create(FILE *stream, enum document_form form, struct document **document_ret)
+void document_start(struct document *document, FILE *stream, enum document_form form)
 {
-	struct document *document = calloc(1, sizeof(*document));
-
-	if (!document)
-		return &error_no_memory;
-	document->stream = stream;
-	document->form = form;
-	buffer_init(&document->escaped, LIMIT_JSON_STRING_BYTES);
+	*document = (struct document){.stream = stream, .form = form};
 	open_nested(document, '{', '}');
-	*document_ret = document;
-	return NULL;
 }
 
-void document_destroy(struct document *document)
+/* Write everything before the value. */
+static void begin_value(struct document *document, const char *key)
 {
-	if (!document)
-		return;
-	buffer_deinit(&document->escaped);
-	free(document);
-}
-
-/* Write everything before the value; false: nothing more may be written. */
-static bool begin_value(struct document *document, const char *key)
-{
-	if (document->failed)
-		return false;
-	if (document->filled[document->depth - 1])
+	if (!document->empty)
 		putc(',', document->stream);
-	document->filled[document->depth - 1] = true;
+	document->empty = false;
 	begin_line(document);
 	if (key)
 		fprintf(document->stream, document->form == DOCUMENT_SPACED ? "\"%s\": " : "\"%s\":", key);
-	return true;
-}
-
-static void open_value(struct document *document, const char *key, char opening, char closing)
-{
-	document->failed |= document->depth == DEPTH_MAX;
-	if (begin_value(document, key))
-		open_nested(document, opening, closing);
 }
 
 void document_open_object(struct document *document, const char *key)
 {
-	open_value(document, key, '{', '}');
+	begin_value(document, key);
+	open_nested(document, '{', '}');
 }
 
 void document_open_array(struct document *document, const char *key)
 {
-	open_value(document, key, '[', ']');
+	begin_value(document, key);
+	open_nested(document, '[', ']');
 }
 
-static void close_nested(struct document *document)
-{
-	document->depth--;
-	if (document->filled[document->depth])
-		begin_line(document);
-	putc(document->closing[document->depth], document->stream);
-}
-
-/* document_finish() closes the top-level object. */
 void document_close(struct document *document)
 {
-	if (document->depth > 1 && !document->failed)
-		close_nested(document);
+	document->depth--;
+	if (!document->empty)
+		begin_line(document);
+	document->empty = false;
+	putc(document->closing[document->depth], document->stream);
 }
 
 void document_null(struct document *document, const char *key)
 {
-	if (begin_value(document, key))
-		fputs("null", document->stream);
+	begin_value(document, key);
+	fputs("null", document->stream);
 }
 
 void document_bool(struct document *document, const char *key, bool value)
 {
-	if (begin_value(document, key))
-		fputs(value ? "true" : "false", document->stream);
+	begin_value(document, key);
+	fputs(value ? "true" : "false", document->stream);
 }
 
 void document_signed(struct document *document, const char *key, int64_t value)
 {
-	if (begin_value(document, key))
-		fprintf(document->stream, "%" PRId64, value);
+	begin_value(document, key);
+	fprintf(document->stream, "%" PRId64, value);
 }
 
 void document_unsigned(struct document *document, const char *key, uint64_t value)
@@ -136,14 +92,14 @@ void document_numbers(struct document *document, const char *key, const uint64_t
 
 void document_milliseconds(struct document *document, const char *key, uint64_t ns)
 {
-	if (begin_value(document, key))
-		fprintf(document->stream, "%" PRIu64 ".%06" PRIu64, ns / 1000000, ns % 1000000);
+	begin_value(document, key);
+	fprintf(document->stream, "%" PRIu64 ".%06" PRIu64, ns / 1000000, ns % 1000000);
 }
 
 void document_raw(struct document *document, const char *members)
 {
-	if (begin_value(document, NULL))
-		fputs(members, document->stream);
+	begin_value(document, NULL);
+	fputs(members, document->stream);
 }
 
 void document_address(struct document *document, const char *key, uint64_t value)
@@ -154,62 +110,54 @@ void document_address(struct document *document, const char *key, uint64_t value
 	document_string(document, key, text);
 }
 
-/* jansson does not escape DEL, which is a control character for terminals, or markup. */
-static bool must_escape(const struct document *document, char character)
+static bool is_plain(const struct document *document, char character)
 {
-	return character == '\x7f' ||
-	       (document->form == DOCUMENT_FOR_HTML && (character == '<' || character == '>' || character == '&'));
+	return character >= ' ' && character <= '~' && character != '"' && character != '\\' &&
+	       (document->form != DOCUMENT_FOR_HTML || !strchr("<>&", character));
 }
 
-static int write_escaped(const char *text, size_t size, void *context)
+/* Write a character that is not plain; return its number of bytes. */
+static size_t put_escape(const struct document *document, const char *text)
 {
-	const struct document *document = context;
+	static const char named[] = "\b\f\n\r\t\"\\", names[] = "bfnrt\"\\";
+	uint32_t character = 0;
+	size_t size = escape_decode(text, &character);
+	const char *found = character && character < 0x80 ? strchr(named, (int)character) : NULL;
 
-	for (size_t i = 0; i < size; i++) {
-		if (must_escape(document, text[i]) ? fprintf(document->stream, "\\u%04x", (unsigned char)text[i]) < 0
-						   : putc(text[i], document->stream) == EOF)
-			return -1;
-	}
-	return 0;
+	if (!size)
+		fprintf(document->stream, "\\\\x%02x", (unsigned char)*text);
+	else if (found)
+		fprintf(document->stream, "\\%c", names[found - named]);
+	else if (character > 0xffff)
+		fprintf(document->stream, "\\u%04X\\u%04X", 0xd7c0 + (character >> 10), 0xdc00 + (character & 0x3ff));
+	else
+		fprintf(document->stream, "\\u%04X", character);
+	return size ?: 1;
 }
 
 void document_string(struct document *document, const char *key, const char *value)
 {
-	struct buffer *escaped = &document->escaped;
-	const char *plain = value;
-	struct mmt_error *error;
-	json_t *string;
+	size_t plain;
 
 	if (!value) {
 		document_null(document, key);
 		return;
 	}
-	while (*plain >= ' ' && *plain <= '~' && *plain != '"' && *plain != '\\' && !must_escape(document, *plain))
-		plain++;
-	if (!*plain) {
-		if (begin_value(document, key))
-			fprintf(document->stream, "\"%s\"", value);
-		return;
+	begin_value(document, key);
+	putc('"', document->stream);
+	while (*value) {
+		for (plain = 0; is_plain(document, value[plain]);)
+			plain++;
+		fwrite(value, 1, plain, document->stream);
+		value += plain;
+		if (*value)
+			value += put_escape(document, value);
 	}
-	buffer_clear(escaped);
-	escape_put(value, ESCAPE_FOR_JSON, escaped);
-	buffer_put_u8(escaped, 0);
-	error = buffer_finish(escaped);
-	string = error ? NULL : json_string((const char *)escaped->data);
-	mmt_error_destroy(error);
-	document->failed |= !string;
-	if (begin_value(document, key) &&
-	    json_dump_callback(string, write_escaped, document, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
-		document->failed = !ferror(document->stream);
-	json_decref(string);
+	putc('"', document->stream);
 }
 
-struct mmt_error *document_finish(struct document *document)
+void document_finish(struct document *document)
 {
-	if (document->failed)
-		return &error_no_memory;
-	while (document->depth)
-		close_nested(document);
+	document_close(document);
 	putc('\n', document->stream);
-	return NULL;
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A JSON document that is written while it is made, so that its size takes no memory. Errors are sticky:
- * document_finish() returns the first one, and nothing is written after it. */
+/* A JSON document that is written while it is made, so that its size takes no memory. Check ferror() of its stream. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/errors.h"
-
-struct document;
+#define DOCUMENT_DEPTH_MAX 16
 
 enum document_form {
 	DOCUMENT_SPACED,
@@ -16,10 +14,16 @@ enum document_form {
 	DOCUMENT_FOR_HTML, /* compact, for a script element: `<`, `>` and `&` are escaped in all strings */
 };
 
-/* Create a document with an open top-level object. Borrows `stream`; check ferror() for failed writes. */
-struct mmt_error *document_create(FILE *stream, enum document_form form, struct document **document_ret) MMT_MUST_CHECK;
-/* Accepts NULL. */
-void document_destroy(struct document *document);
+struct document {
+	FILE *stream;
+	enum document_form form;
+	char closing[DOCUMENT_DEPTH_MAX]; /* the closing bracket of each open level */
+	size_t depth;			  /* number of open levels */
+	bool empty;			  /* the innermost level is */
+};
+
+/* A document with an open top-level object. */
+void document_start(struct document *document, FILE *stream, enum document_form form);
 
 /* `key` is NULL for an element of an array. */
 void document_open_object(struct document *document, const char *key);
@@ -51,8 +55,8 @@ void document_milliseconds(struct document *document, const char *key, uint64_t 
 void document_raw(struct document *document, const char *members);
 /* "0x7f12...": a string, because some readers cannot represent addresses as numbers. */
 void document_address(struct document *document, const char *key, uint64_t value);
-/* NULL becomes null; invalid UTF-8 is escaped. */
+/* NULL becomes null. ASCII only: the bytes of invalid UTF-8 become \\xNN. */
 void document_string(struct document *document, const char *key, const char *value);
 
-/* Close all open levels, and end the line. */
-struct mmt_error *document_finish(struct document *document) MMT_MUST_CHECK;
+/* Close the top-level object, and end the line. */
+void document_finish(struct document *document);

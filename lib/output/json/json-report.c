@@ -458,40 +458,39 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 					FILE *stream)
 {
 	struct selection selection = {0};
-	struct document *document = NULL;
-	struct mmt_error *error =
-	    selection_create(report, options, true, &selection) ?: document_create(stream, DOCUMENT_SPACED, &document);
+	struct mmt_error *error = selection_create(report, options, true, &selection);
+	struct document memory, *document = &memory;
 
-	if (!error) {
-		document_string(document, "mmtrace", "report");
-		document_unsigned(document, "version", MMT_JSON_VERSION);
-		put_recording(document, report);
-		put_steps(document, report);
-		document_each_object(document, "causes", i, report->cause_count) {
-			const struct mmt_cause *it = &report->causes[i];
+	if (error)
+		return error;
+	document_start(document, stream, DOCUMENT_SPACED);
+	document_string(document, "mmtrace", "report");
+	document_unsigned(document, "version", MMT_JSON_VERSION);
+	put_recording(document, report);
+	put_steps(document, report);
+	document_each_object(document, "causes", i, report->cause_count) {
+		const struct mmt_cause *it = &report->causes[i];
 
-			document_string(document, "name", it->name);
-			document_string(document, "pattern", mmt_pattern_name(it->pattern));
-			document_string(document, "memory_class", mmt_class_name(it->memory_class));
-			document_string(document, "file", it->file);
-			document_string(document, "caller", it->caller);
-			document_unsigned(document, "caller_bytes", it->caller ? it->caller_bytes : MMT_UNKNOWN);
-			document_string(document, "verdict", mmt_row_verdict_name(it->verdict));
-			document_bool(document, "leaks_together", it->leaks_together);
-			MMT_CAUSE_FIGURES(PUT)
-			document_each(document, "groups", j, it->row_count)
-				document_unsigned(document, NULL, it->rows[j]);
-		}
-		document_unsigned(document, "hidden_count", selection.hidden.count);
-		document_unsigned(document, "hidden_bytes", selection.hidden.bytes);
-		document_each(document, "groups", i, selection.count)
-			put_row(document, NULL, selection.rows[i]);
-		put_side_figures(document, report);
-		error = document_finish(document);
+		document_string(document, "name", it->name);
+		document_string(document, "pattern", mmt_pattern_name(it->pattern));
+		document_string(document, "memory_class", mmt_class_name(it->memory_class));
+		document_string(document, "file", it->file);
+		document_string(document, "caller", it->caller);
+		document_unsigned(document, "caller_bytes", it->caller ? it->caller_bytes : MMT_UNKNOWN);
+		document_string(document, "verdict", mmt_row_verdict_name(it->verdict));
+		document_bool(document, "leaks_together", it->leaks_together);
+		MMT_CAUSE_FIGURES(PUT)
+		document_each(document, "groups", j, it->row_count)
+			document_unsigned(document, NULL, it->rows[j]);
 	}
+	document_unsigned(document, "hidden_count", selection.hidden.count);
+	document_unsigned(document, "hidden_bytes", selection.hidden.bytes);
+	document_each(document, "groups", i, selection.count)
+		put_row(document, NULL, selection.rows[i]);
+	put_side_figures(document, report);
+	document_finish(document);
 	free(selection.rows);
-	document_destroy(document);
-	return error;
+	return NULL;
 }
 
 /* Whole bytes; null if there is no rate. */
@@ -508,51 +507,49 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 	/* Of memory that was mapped before, the part that --focus and --ignore select is not known. */
 	bool mapped_known = same && !selection_has_patterns(it->before) && !selection_has_patterns(it->after);
 	struct diff_selection selection = {0};
-	struct document *document = NULL;
-	struct mmt_error *error =
-	    selection_of_diff(it, options, &selection) ?: document_create(stream, DOCUMENT_SPACED, &document);
+	struct mmt_error *error = selection_of_diff(it, options, &selection);
+	struct document memory, *document = &memory;
 
-	if (!error) {
-		document_string(document, "mmtrace", "diff");
-		document_unsigned(document, "version", MMT_JSON_VERSION);
-		document_open_object(document, "before");
-		put_recording(document, it->before);
-		document_close(document);
-		document_open_object(document, "after");
-		put_recording(document, it->after);
-		document_close(document);
-		document_string(document, "relation", mmt_diff_relation_name(it->relation));
-		put_signed(document, "longer_ns", it->longer_ns, it->rated);
-		put_unsigned(document, "between_ns", it->between_ns, same);
-		put_unsigned(document, "mapped_before_bytes", it->mapped_before_bytes, mapped_known);
-		put_unsigned(document, "mapped_after_bytes", it->mapped_after_bytes, mapped_known);
-		put_signed(document, "between_bytes", it->between_bytes, it->between_parts_known);
-		put_signed(document, "between_unexplained_bytes", it->between_unexplained_bytes,
-			   it->between_parts_known);
-		put_parts(document, "between_parts", it->between_parts, it->between_part_count);
-		document_each_object(document, "heaps", i, it->heap_count)
-			put_heap(document, &it->heaps[i]);
-		DIFF_MEMBERS(PUT_MEMBER)
-		document_unsigned(document, "hidden_count", selection.hidden_count);
-		document_each_object(document, "entries", i, selection.count) {
-			const struct mmt_diff_entry *entry = selection.entries[i];
+	if (error)
+		return error;
+	document_start(document, stream, DOCUMENT_SPACED);
+	document_string(document, "mmtrace", "diff");
+	document_unsigned(document, "version", MMT_JSON_VERSION);
+	document_open_object(document, "before");
+	put_recording(document, it->before);
+	document_close(document);
+	document_open_object(document, "after");
+	put_recording(document, it->after);
+	document_close(document);
+	document_string(document, "relation", mmt_diff_relation_name(it->relation));
+	put_signed(document, "longer_ns", it->longer_ns, it->rated);
+	put_unsigned(document, "between_ns", it->between_ns, same);
+	put_unsigned(document, "mapped_before_bytes", it->mapped_before_bytes, mapped_known);
+	put_unsigned(document, "mapped_after_bytes", it->mapped_after_bytes, mapped_known);
+	put_signed(document, "between_bytes", it->between_bytes, it->between_parts_known);
+	put_signed(document, "between_unexplained_bytes", it->between_unexplained_bytes, it->between_parts_known);
+	put_parts(document, "between_parts", it->between_parts, it->between_part_count);
+	document_each_object(document, "heaps", i, it->heap_count)
+		put_heap(document, &it->heaps[i]);
+	DIFF_MEMBERS(PUT_MEMBER)
+	document_unsigned(document, "hidden_count", selection.hidden_count);
+	document_each_object(document, "entries", i, selection.count) {
+		const struct mmt_diff_entry *entry = selection.entries[i];
 
-			document_string(document, "change", mmt_change_name(entry->change));
-			document_signed(document, "bytes", entry->bytes);
-			document_signed(document, "committed_bytes", entry->committed_bytes);
-			document_signed(document, "count", entry->count);
-			document_unsigned(document, "differing_frames", entry->differing_frames);
-			document_unsigned(document, "part_of", entry->part_of ? entry->part_of->id : MMT_UNKNOWN);
-			put_rate(document, "before_bytes_per_second", it->rated ? entry->before_bytes_per_second : -1);
-			put_rate(document, "after_bytes_per_second", it->rated ? entry->after_bytes_per_second : -1);
-			put_row(document, "before", entry->before);
-			put_row(document, "after", entry->after);
-		}
-		error = document_finish(document);
+		document_string(document, "change", mmt_change_name(entry->change));
+		document_signed(document, "bytes", entry->bytes);
+		document_signed(document, "committed_bytes", entry->committed_bytes);
+		document_signed(document, "count", entry->count);
+		document_unsigned(document, "differing_frames", entry->differing_frames);
+		document_unsigned(document, "part_of", entry->part_of ? entry->part_of->id : MMT_UNKNOWN);
+		put_rate(document, "before_bytes_per_second", it->rated ? entry->before_bytes_per_second : -1);
+		put_rate(document, "after_bytes_per_second", it->rated ? entry->after_bytes_per_second : -1);
+		put_row(document, "before", entry->before);
+		put_row(document, "after", entry->after);
 	}
+	document_finish(document);
 	free(selection.entries);
-	document_destroy(document);
-	return error;
+	return NULL;
 }
 
 static void put_call_stack(struct document *document, const struct mmt_row *it, bool stacks)
@@ -577,14 +574,12 @@ static void put_memory(struct document *document, const char *name, const struct
 	document_close(document);
 }
 
-struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *it, bool stacks, FILE *stream)
+void mmt_traced_call_write_json(const struct mmt_traced_call *it, bool stacks, FILE *stream)
 {
-	struct document *document;
-	struct mmt_error *error = document_create(stream, DOCUMENT_COMPACT, &document);
+	struct document memory, *document = &memory;
 	char number[32]; /* of an error without a name */
 
-	if (error)
-		return error;
+	document_start(document, stream, DOCUMENT_COMPACT);
 	snprintf(number, sizeof(number), "error %d", it->error);
 	PUT_MEMBER(time_ns)
 	put_unsigned(document, "realtime_ns", it->realtime_ns, it->realtime_ns);
@@ -603,7 +598,5 @@ struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *it, b
 	put_memory(document, "owner", &it->owner, stacks);
 	if (it->freed.row.unfreed_bytes)
 		put_memory(document, "freed", &it->freed, stacks);
-	error = document_finish(document);
-	document_destroy(document);
-	return error;
+	document_finish(document);
 }
