@@ -250,3 +250,8 @@ FILE *gzip_open(FILE *below)
 	}
 	return stream;
 }
+
+const char *compress_library_version(void)
+{
+	return ZSTD_versionString();
+}

@@ -42,3 +42,5 @@ uint32_t compress_checksum(uint32_t sum, const void *data, size_t size);
  * header is 0, so that equal contents give equal files. NULL: out of memory. An error of `below` is an error of this
  * stream; fclose() reports the last one. */
 FILE *gzip_open(FILE *below);
+
+const char *compress_library_version(void);

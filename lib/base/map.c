@@ -272,3 +272,8 @@ const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_re
 		*size_ret = entry->size;
 	return stored(intern, entry);
 }
+
+unsigned map_library_version(void)
+{
+	return XXH_versionNumber();
+}

@@ -132,3 +132,6 @@ const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_re
 
 /* Stable checksum for files. */
 uint64_t map_checksum(const void *data, size_t size);
+
+/* Of XXH3: 803 is version 0.8.3. */
+unsigned map_library_version(void);

@@ -30,8 +30,8 @@ commit()
 expect()
 {
 	local found
-	make -C build cmake_check_build_system lib/output/version.o >log 2>&1 || fail "make: $(cat log)"
-	found=$(strings build/CMakeFiles/mmtrace_objects.dir/lib/output/version.c.o | sed -n 's/^commit //p')
+	make -C build cmake_check_build_system lib/analysis/version.o >log 2>&1 || fail "make: $(cat log)"
+	found=$(strings build/CMakeFiles/mmtrace_objects.dir/lib/analysis/version.c.o | sed -n 's/^commit //p')
 	[[ $found == "$1" ]] || fail "commit '$found' instead of '$1'"
 }
 

@@ -251,3 +251,8 @@ void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, si
 	instruction_ret->flow = FLOW_ON;
 	instruction_ret->kind = (uint8_t)kind_of(disassembly, instruction_ret);
 }
+
+unsigned disassembly_library_version(void)
+{
+	return cs_version(NULL, NULL);
+}

@@ -60,3 +60,6 @@ struct instruction {
  * decoded. */
 void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
 			struct instruction *instruction_ret);
+
+/* Major version times 256 plus minor version. */
+unsigned disassembly_library_version(void);

@@ -549,3 +549,8 @@ char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret)
 {
 	return symbols->dwarf_names ? dwarf_names_missing(symbols->dwarf_names, others_ret) : NULL;
 }
+
+const char *symbols_library_version(void)
+{
+	return dwfl_version(NULL);
+}

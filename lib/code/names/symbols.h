@@ -52,6 +52,8 @@ enum module_state symbols_debug_state(const struct symbols *symbols);
 /* What is missing with MODULE_MISSING_NAMES: see dwarf_names_missing(). */
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret);
 
+const char *symbols_library_version(void);
+
 /* Demangle a C++, Rust, D or, with `ada`, Ada name with libiberty; NULL if it is not mangled. The caller frees it. A
  * hostile name takes exponential time and memory. */
 char *demangle(const char *name, bool ada);

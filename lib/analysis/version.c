@@ -2,13 +2,14 @@
 /* The versions of mmtrace, of the kernel and of the libraries, for mmtrace --version. */
 #include <mmtrace/version.h>
 
-#include <capstone/capstone.h>
-#include <elfutils/libdwfl.h>
 #include <linux/version.h>
 #include <pthread.h>
 #include <sys/utsname.h>
-#include <xxhash.h>
-#include <zstd.h>
+
+#include "base/compression.h"
+#include "base/map.h"
+#include "code/elf/disassembly.h"
+#include "code/names/symbols.h"
 
 #ifdef MMTRACE_COMMIT
 #define COMMIT "commit " MMTRACE_COMMIT "\n"
@@ -27,11 +28,9 @@ static char details[1024];
 
 static void make_details(void)
 {
-	unsigned hash = XXH_versionNumber();
+	unsigned disassembler = disassembly_library_version(), hash = map_library_version();
 	struct utsname system = {0};
-	int major = 0, minor = 0;
 
-	cs_version(&major, &minor);
 	if (uname(&system) != 0)
 		snprintf(system.release, sizeof(system.release), "unknown");
 	snprintf(details, sizeof(details),
@@ -40,11 +39,11 @@ static void make_details(void)
 		 "compiler %s\n"
 		 "elfutils %s\n"
 		 "zstd %s\n"
-		 "capstone %d.%d\n"
+		 "capstone %u.%u\n"
 		 "xxhash %u.%u.%u\n",
 		 COMMIT, system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
-		 __VERSION__, dwfl_version(NULL), ZSTD_versionString(), major, minor, hash / 10000, hash / 100 % 100,
-		 hash % 100);
+		 __VERSION__, symbols_library_version(), compress_library_version(), disassembler >> 8,
+		 disassembler & 0xff, hash / 10000, hash / 100 % 100, hash % 100);
 }
 
 const char *mmt_version_details(void)
