@@ -522,6 +522,17 @@ START_TEST(times_of_reclaim_are_added_by_stack)
 	report = report_file_report(&options);
 	ck_assert_uint_eq(report->stall_count, 1);
 	mmt_report_destroy(report);
+	/* --focus selects their stacks. */
+	for (int i = 0; i < 2; i++) {
+		const char *focus = i ? "module=app" : "module=other";
+
+		mmt_report_options_init(&options);
+		options.focus = &focus;
+		options.focus_count = 1;
+		report = report_file_report(&options);
+		ck_assert_uint_eq(report->stall_count, i ? 2 : 0);
+		mmt_report_destroy(report);
+	}
 }
 END_TEST
 

@@ -124,6 +124,16 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 	return NULL;
 }
 
+static struct mmt_error *selects_call(struct rows *rows, uint32_t process, uint32_t stack, bool *selects_ret)
+{
+	unsigned matches;
+	struct mmt_error *error = rows_match_stack(rows, stack, &matches);
+
+	*selects_ret = rows_selects_pid(rows, rows->replay->processes->all.items[process]->pid) &&
+		       matches == (rows->filters.focus_keys & FILTER_FRAME_KEYS);
+	return error;
+}
+
 static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report *report)
 {
 	const struct replay *replay = rows->replay;
@@ -136,15 +146,12 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 	array_each(failure, replay->ledger.failures.items, count) {
 		const struct call_description *call;
 		struct mmt_failure *described;
-		struct mmt_error *error;
-		unsigned matches;
+		bool selected;
+		struct mmt_error *error = selects_call(rows, failure->process, failure->stack, &selected);
 
-		if (!rows_selects_pid(rows, replay->processes->all.items[failure->process]->pid))
-			continue;
-		error = rows_match_stack(rows, failure->stack, &matches);
 		if (error)
 			return error;
-		if (matches != (rows->filters.focus_keys & FILTER_FRAME_KEYS))
+		if (!selected)
 			continue;
 		report->failed_calls += failure->count;
 		described = &failures[report->failure_count++];
@@ -179,18 +186,20 @@ static struct mmt_error *totals_of_stalls(struct rows *rows, struct mmt_report *
 		return NULL;
 	for (size_t i = 0; !error && i < count; i++) {
 		const struct stall *stall = &replay->ledger.stalls.items[i];
-		int32_t pid = replay->processes->all.items[stall->process]->pid;
 		struct mmt_row stack = {0};
+		bool selected;
 
-		if (!rows_selects_pid(rows, pid))
+		error = selects_call(rows, stall->process, stall->stack, &selected);
+		if (error || !selected)
 			continue;
 		error = rows_name_stack(rows, stall->stack, &stack);
 		stack.origin = origin_find(stack.frames, stack.frame_count);
-		stalls[report->stall_count++] = (struct mmt_stall){.pid = pid,
-								   .count = stall->count,
-								   .total_ns = stall->total_ns,
-								   .longest_ns = stall->longest_ns,
-								   FIGURES_STACK(&stack)};
+		stalls[report->stall_count++] =
+		    (struct mmt_stall){.pid = replay->processes->all.items[stall->process]->pid,
+				       .count = stall->count,
+				       .total_ns = stall->total_ns,
+				       .longest_ns = stall->longest_ns,
+				       FIGURES_STACK(&stack)};
 	}
 	qsort(stalls, report->stall_count, sizeof(*stalls), compare_stalls);
 	report->stalls = stalls;
