@@ -83,11 +83,11 @@ static void put_memory(const struct record_end *end)
 	bool by_pss = end->headline && growth->by_pss, clear = end->headline || end->summary->processes == 1;
 	uint64_t start_bytes = by_pss ? growth->start_pss_bytes : growth->start_bytes;
 	uint64_t end_bytes = by_pss ? growth->end_pss_bytes : growth->end_bytes;
-	uint64_t peak_bytes = by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
+	uint64_t known_bytes = by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
+	bool with_brief = known_bytes < growth->peak_with_brief_bytes;
+	uint64_t peak_bytes = with_brief ? growth->peak_with_brief_bytes : known_bytes;
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT], peak[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
 
-	if (peak_bytes < growth->peak_with_brief_bytes)
-		peak_bytes = growth->peak_with_brief_bytes;
 	if (end->summary->oom_kills) {
 		fputs("  the kernel's OOM killer ended ", stderr);
 		mmt_write_escaped(end->summary->oom_name, stderr);
@@ -116,8 +116,9 @@ static void put_memory(const struct record_end *end)
 	else if (peak_bytes == start_bytes && end_bytes == start_bytes)
 		fprintf(stderr, ", unchanged for %s", mmt_format_duration(growth->end_ns - growth->start_ns, last));
 	else
-		fprintf(stderr, " to %s, peak %s; %s", mmt_format_bytes(end_bytes, last),
-			mmt_format_bytes(peak_bytes, peak), mmt_format_change(mmt_growth_change(growth), change));
+		fprintf(stderr, " to %s, peak %s%s; %s", mmt_format_bytes(end_bytes, last),
+			mmt_format_bytes(peak_bytes, peak), with_brief ? " with short-lived processes" : "",
+			mmt_format_change(mmt_growth_change(growth), change));
 	if (growth->bytes_per_minute && growth->bytes_per_minute != MMT_RATE_UNKNOWN && clear &&
 	    growth->verdict != MMT_VERDICT_TOO_SHORT)
 		fprintf(stderr, ", %s/min", mmt_format_change(growth->bytes_per_minute, rate));
