@@ -219,11 +219,13 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bo
 		uint64_t before_ns = clock_now_ns();
 		pid_t tid = threads.items[i];
 		char name[PROC_NAME_BYTES];
-		struct proc_thread state;
+		uint64_t start_ticks;
+		bool exiting;
 
 		/* A name recorded after the thread's EXIT record would add the thread again. So take the time first,
 		 * then check whether the thread is exiting. */
-		if (proc_name(pid, tid, name) && proc_read_thread(pid, tid, &state) && !state.exiting) {
+		if (proc_name(pid, tid, name) &&
+		    proc_read_start(&recorder->calls, pid, tid, &start_ticks, &exiting) && !exiting) {
 			*alive_ret = true;
 			error = append_name(recorder, &record, pid, tid, name, before_ns, SNAPSHOT_ID_NAME);
 		}
