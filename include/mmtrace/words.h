@@ -2,7 +2,7 @@
 /*
  * Enumerations whose values have words in documents and options: DO(value, word). A function returns the word, which is
  * static; of other values "unknown", or NULL for limits. Verdicts on rows share words: those that are
- * undecided are "too-short", parts of leaks and what keeps growing are "leak".
+ * undecided are "too-short", parts of leaks and what only grows are "leak".
  */
 #pragma once
 

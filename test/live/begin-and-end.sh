@@ -41,7 +41,7 @@ report_json
 let_end
 expect_workload_answer yes
 expect_order '^recorded [0-9.]+ m?s, 1 process; stopped$' \
-	'^  RSS [0-9.]+ [KMG]iB( to .*; \+[0-9.]+ [KMG]iB.*|, unchanged for [0-9.]+ [mun]?s): (TOO SHORT TO TELL|NOTHING TO SEE|GROWING|LEAK|STEADY|PLATEAU)(, but level.*)?$' \
+	'^  RSS [0-9.]+ [KMG]iB( to .*; \+[0-9.]+ [KMG]iB.*|, unchanged for [0-9.]+ [mun]?s): (UNDECIDED|NOTHING TO SEE|GROWING|LEAK|STEADY|PLATEAU)(, but level.*)?$' \
 	'^.*mmtrace.data: [0-9.]+ KiB, [0-9,]+ events, 0 lost$' '^next: mmtrace report -i .*mmtrace.data$'
 ! grep -qE 'stack dump|recorder|ring|priority|packed' record.log || fail "diagnostics without -v: $(cat record.log)"
 

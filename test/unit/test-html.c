@@ -275,7 +275,7 @@ START_TEST(verdicts_are_those_of_the_text)
 	data = cut_data(page);
 	root = load(data);
 	stack = json_array_get(json_object_get(root, "stacks"), 0);
-	ck_assert_str_eq(json_string_value(json_object_get(stack, "verdictWord")), _i ? "keeps growing" : "LEAK");
+	ck_assert_str_eq(json_string_value(json_object_get(stack, "verdictWord")), _i ? "GROWING" : "LEAK");
 	json_decref(root);
 	free(data);
 	free(page);

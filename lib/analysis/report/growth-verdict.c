@@ -472,13 +472,10 @@ int64_t mmt_growth_change(const struct mmt_growth *growth)
 			 (uint64_t)growth->outside_bytes);
 }
 
+/* Causes that leak come first. */
 bool mmt_report_has_leak(const struct mmt_report *report)
 {
-	for (size_t i = 0; i < report->cause_count; i++) {
-		if (report->causes[i].memory_bytes && mmt_row_leaks(report->causes[i].verdict))
-			return true;
-	}
-	return false;
+	return report->cause_count && report->causes[0].memory_bytes && mmt_row_leaks(report->causes[0].verdict);
 }
 
 bool mmt_report_was_refused_memory(const struct mmt_report *report)
@@ -507,20 +504,25 @@ bool mmt_report_has_nothing_to_see(const struct mmt_report *report)
 	return true;
 }
 
+#define LEAK_SHARE 4 /* of the growth */
+
 const char *mmt_report_headline(const struct mmt_report *report)
 {
 	static const char *const words[MMT_VERDICT_KINDS] = {
-	    [MMT_VERDICT_UNKNOWN] = "NO VERDICT", [MMT_VERDICT_TOO_SHORT] = "TOO SHORT TO TELL",
+	    [MMT_VERDICT_UNKNOWN] = "NO VERDICT", [MMT_VERDICT_TOO_SHORT] = "UNDECIDED",
 	    [MMT_VERDICT_GROWING] = "GROWING",	  [MMT_VERDICT_PLATEAU] = "PLATEAU",
 	    [MMT_VERDICT_STEADY] = "STEADY",	  [MMT_VERDICT_SHRINKING] = "SHRINKING",
 	};
+	int64_t growth_bytes = mmt_growth_change(&report->growth);
 
 	if (mmt_report_has_nothing_to_see(report))
 		return "NOTHING TO SEE";
-	return report->growth.verdict == MMT_VERDICT_TOO_SHORT &&
-		       (report->growth.unfreed_growth_bytes || mmt_report_has_leak(report))
-		   ? "LEAK"
-		   : words[report->growth.verdict];
+	/* The word of the first row, unless most of the growth is elsewhere. */
+	if (report->growth.verdict > MMT_VERDICT_GROWING || !mmt_report_has_leak(report) ||
+	    (report->growth.verdict == MMT_VERDICT_GROWING &&
+	     (int64_t)report->causes[0].memory_bytes < growth_bytes / LEAK_SHARE))
+		return words[report->growth.verdict];
+	return report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING" : "LEAK";
 }
 
 int64_t mmt_process_growth(const struct mmt_process *process)

@@ -9,12 +9,9 @@
 struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_row_verdict verdict)
 {
 	static const struct verdict_word words[] = {
-	    [MMT_ROW_UNDECIDED] = {"undecided", TEXT_PLAIN},
-	    [MMT_ROW_LEAK] = {"LEAK", TEXT_BAD},
-	    [MMT_ROW_KEEPS_GROWING] = {"keeps growing", TEXT_BAD},
-	    [MMT_ROW_PART_OF_LEAK] = {"part of a LEAK", TEXT_BAD},
-	    [MMT_ROW_CACHE] = {"cache", TEXT_GOOD},
-	    [MMT_ROW_MADE_EARLY] = {"allocated early", TEXT_GOOD},
+	    [MMT_ROW_UNDECIDED] = {"undecided", TEXT_PLAIN}, [MMT_ROW_LEAK] = {"LEAK", TEXT_BAD},
+	    [MMT_ROW_KEEPS_GROWING] = {"GROWING", TEXT_BAD}, [MMT_ROW_PART_OF_LEAK] = {"part of a LEAK", TEXT_BAD},
+	    [MMT_ROW_CACHE] = {"cache", TEXT_GOOD},	     [MMT_ROW_MADE_EARLY] = {"allocated early", TEXT_GOOD},
 	    [MMT_ROW_TRAFFIC] = {"short-lived", TEXT_GOOD},
 	};
 	struct verdict_word word = {NULL, TEXT_PLAIN};
@@ -31,7 +28,7 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 const char *const text_verdict_meanings[MMT_ROW_VERDICTS] = {
     [MMT_ROW_LEAK] = "LEAK: mapped throughout the recording, and hardly any of it freed",
     [MMT_ROW_PART_OF_LEAK] = "part of a LEAK: it is one only together with other stacks of the same cause",
-    [MMT_ROW_KEEPS_GROWING] = "keeps growing: a leak or not; stacks show who mapped it, not who keeps or fills it",
+    [MMT_ROW_KEEPS_GROWING] = "GROWING: a leak or not; stacks show who mapped it, not who keeps or fills it",
     [MMT_ROW_CACHE] = "cache: mapped early in the recording, and kept",
     [MMT_ROW_TRAFFIC] = "short-lived: no older than what was freed; it will be freed, too",
 };

@@ -134,8 +134,11 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 		break;
 	case MMT_VERDICT_TOO_SHORT:
 		/* No option records a program for longer than it lives. */
-		if (report->process_count == 1 && report->processes[0].ended && !report->windowed)
-			text_add(text, " so far, without a clear trend: it ended too soon to tell.");
+		if (mmt_report_has_leak(report))
+			text_add(text, " so far, judged by the mappings below.");
+		else if (report->process_count == 1 && report->processes[0].ended && !report->windowed)
+			text_add(text, " so far, without a clear trend: it ended after %s.",
+				 text_duration(text, report->end_ns - report->start_ns));
 		else if (growth->advised_ns)
 			text_add(text, " so far, without a clear trend: record for at least %s.",
 				 text_duration(text, growth->advised_ns));
@@ -155,8 +158,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	    [MMT_VERDICT_STEADY] = TEXT_GOOD,	 [MMT_VERDICT_SHRINKING] = TEXT_GOOD,
 	};
 	enum mmt_verdict verdict = report->growth.verdict;
-	bool leaks = verdict != MMT_VERDICT_UNKNOWN && verdict != MMT_VERDICT_GROWING &&
-		     (report->growth.unfreed_growth_bytes || mmt_report_has_leak(report));
+	bool leaks = report->growth.unfreed_growth_bytes || mmt_report_has_leak(report);
 
 	if (mmt_report_has_nothing_to_see(report)) {
 		text_line(text, TEXT_STRONG, "%s: in %s, only what every program loads was mapped.",
@@ -170,13 +172,14 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 		return;
 	}
 	add_reason(text, report);
-	/* What does not show in RSS, or not yet. */
-	if (leaks && report->growth.unfreed_growth_bytes)
+	/* What does not show in RSS. */
+	if (report->growth.unfreed_growth_bytes)
 		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s.",
 			 text_bytes(text, report->growth.unfreed_growth_bytes),
 			 report->growth.settled_ns ? "since then" : "in this time");
-	else if (leaks)
-		text_add(text, " But some mappings keep growing.");
+	else if (leaks && verdict > MMT_VERDICT_GROWING)
+		text_add(text, " But %s below are %s.", text_bytes(text, report->causes[0].memory_bytes),
+			 report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING" : "a LEAK");
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 

@@ -179,7 +179,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 	if (!verdict.word)
 		return;
 	if (mmt_row_leaks(row->verdict) && row->verdict != MMT_ROW_PART_OF_LEAK &&
-	    row->bytes_per_minute != MMT_RATE_UNKNOWN && row->bytes_per_minute && row->memory_bytes)
+	    row->bytes_per_minute != MMT_RATE_UNKNOWN && row->bytes_per_minute > 0 && row->memory_bytes)
 		text_part(text, verdict.style, "%s %s per minute", verdict.word,
 			  text_change(text, row->bytes_per_minute));
 	else if (row->verdict == MMT_ROW_PART_OF_LEAK && row->cause && report->causes[row->cause - 1].row_count > 1)

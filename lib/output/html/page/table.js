@@ -188,7 +188,7 @@ function fillCell(cell, column, row) {
 const verdictHelp = {
 	leak: "mapped throughout the recording, and older than the mappings that were unmapped had become",
 	"part of a leak": "all stacks of this cause are a leak together while the resident size grows",
-	"keeps growing": "mapped throughout the recording, as a leak, but an allocator or a runtime keeps this memory by design",
+	growing: "mapped throughout the recording, as a leak, but an allocator or a runtime keeps this memory by design",
 	cache: "mapped early, and kept since",
 	"allocated early": "mapped early, and kept since, but too few mappings to call them a cache",
 	"short-lived": "no older than the mappings that were unmapped had become",
