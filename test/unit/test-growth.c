@@ -313,6 +313,24 @@ START_TEST(rates_are_slopes)
 }
 END_TEST
 
+/* Steps that are as long as a part of the recording look like noise. After the last one, the size is level. */
+START_TEST(end_of_large_steps)
+{
+	for (unsigned still = 1; still <= 8; still++) {
+		struct mmt_resident_reading readings[280];
+		struct mmt_growth growth;
+		size_t count = 200 + 10 * still;
+
+		for (uint64_t i = 0; i < count; i++)
+			readings[i] = (struct mmt_resident_reading){
+			    i * 50000000, (100 + 10 * (i < 200 ? i / 14 * 14 / 10 : 20)) << 20, 0};
+		growth = mmt_growth_judge(readings, count);
+		ck_assert_uint_eq(growth.verdict, MMT_VERDICT_GROWING);
+		ck_assert_int_eq(growth.settled_ns != 0, still >= 3);
+	}
+}
+END_TEST
+
 /* The noise of saw-teeth is their height, although the verdict goes by their low ends; that of a line is small. */
 START_TEST(noise_of_saw_teeth)
 {
@@ -640,7 +658,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, simulated_programs, 0, PROGRAMS);
 	tcase_add_tests(tests, short_recordings_get_no_verdict, no_readings_give_no_verdict, figures_of_a_leak,
-			noise_of_saw_teeth, start_of_a_plateau);
+			end_of_large_steps, noise_of_saw_teeth, start_of_a_plateau);
 	tcase_add_loop_test(tests, rates_are_slopes, 0, 6);
 	tcase_add_loop_test(tests, verdict_rate_and_change_agree, 0, RISERS_AND_FALLERS);
 	tcase_add_loop_test(tests, stretches_of_verdicts, 0, 8);

@@ -321,15 +321,24 @@ static uint64_t find_plateau(const struct mmt_resident_reading *readings, size_t
 }
 
 /* Since when a size that grows or shrinks has been level; 0: it has not. In that time it would have changed by more
- * than noise. */
-static uint64_t find_level_end(const struct mmt_resident_reading *readings, size_t count, double floor,
+ * than noise. Large steps look like noise: there, it has been still for twice as long as from any step to the next. */
+static uint64_t find_level_end(const struct mmt_resident_reading *readings, size_t count, const struct troughs *troughs,
 			       const struct mmt_growth *growth)
 {
-	double end = in_use(&readings[count - 1]);
+	double end = in_use(&readings[count - 1]), floor = troughs->floor, least = troughs->least;
 	uint64_t level_ns = find_settled(readings, 0, count, end - floor, end + floor, UINT64_MAX);
+	uint64_t still_ns = find_settled(readings, 0, count, end - least, end + least, UINT64_MAX), longest_ns = 0;
 	double expected = fabs((double)growth->bytes_per_minute) / 60e9 * (double)(growth->end_ns - level_ns);
 
-	return growth->end_ns - level_ns < VERDICT_SPAN_NS / 2 || expected < VERDICT_NOISE * floor ? 0 : level_ns;
+	if (growth->end_ns - level_ns >= VERDICT_SPAN_NS / 2 && expected >= VERDICT_NOISE * floor)
+		return level_ns;
+	for (size_t i = 1, from = 0; i < count && readings[i].time_ns <= still_ns; i++) {
+		if (fabs(in_use(&readings[i]) - in_use(&readings[from])) <= least)
+			continue;
+		longest_ns = larger_of(longest_ns, readings[i].time_ns - readings[from].time_ns);
+		from = i;
+	}
+	return growth->end_ns - still_ns < larger_of(2 * longest_ns, VERDICT_SPAN_NS / 2) ? 0 : still_ns;
 }
 
 int64_t bytes_per_minute(double bytes, double span_ns)
@@ -422,7 +431,7 @@ static struct mmt_growth judge_from(const struct mmt_resident_reading *readings,
 		if (growth.verdict == MMT_VERDICT_PLATEAU)
 			growth.settled_ns = find_plateau(readings, count, &troughs);
 		else if (growth.verdict == MMT_VERDICT_SHRINKING)
-			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
+			growth.settled_ns = find_level_end(readings, count, &troughs, &growth);
 		find_rate(&troughs, &growth);
 		/* It fell, and has risen since; or the reverse. */
 		if ((growth.verdict == MMT_VERDICT_SHRINKING && growth.bytes_per_minute > 0) ||
@@ -433,7 +442,7 @@ static struct mmt_growth judge_from(const struct mmt_resident_reading *readings,
 		slope_bytes = fabs((double)growth.bytes_per_minute) / 60e9 * (double)troughs.span_ns / WINDOWS;
 		growth.floor_bytes = (uint64_t)larger_of(troughs.floor, troughs.spread - slope_bytes);
 		if (growth.verdict == MMT_VERDICT_GROWING)
-			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
+			growth.settled_ns = find_level_end(readings, count, &troughs, &growth);
 	}
 	if (growth.verdict == MMT_VERDICT_TOO_SHORT)
 		growth.advised_ns = span_ns * 3 > VERDICT_SPAN_NS * 5ull ? span_ns * 3 : VERDICT_SPAN_NS * 5ull;
