@@ -10,11 +10,19 @@ need_perf
 pool=$((64 << 20))
 others=$((16 << 20))
 anonymous='(.growth.parts[] | select(.place == "before" and .class == "anon"))'
+# record_all_beside: every fault is recorded, too, by another recorder.
+record_all_beside() {
+	"$MMTRACE" record --faults=all -o "$directory/beside.data" -p "$pid" 2>"$directory/beside.log" 3>&- &
+	processes+=("$!")
+	wait_until "the other recorder to attach" grep -q 'Ctrl-C stops' "$directory/beside.log"
+}
+beside=
 # record_faults OPTION WORKLOAD...: again where another process filled the ring of a CPU.
 record_faults() {
 	local attempt
 	for attempt in 1 2 3 4 5; do
 		start_workload "${@:2}"
+		$beside
 		record_work "$1" -p "$pid"
 		! "$MMTRACE" report --json -i "$recording" | jq -e '.completeness.lost_faults > 0' >/dev/null || continue
 		return
@@ -73,6 +81,12 @@ expect_exports() {
 record_faults --faults=auto touch
 expect_touchers 3 ' \(\+- [0-9]+ %\)'
 expect_rows 3
+# The kernel gives both recorders the same sample, with the identifier and the small stack dump of one of them.
+beside=record_all_beside
+record_faults --faults=auto touch
+expect_json "$anonymous.touchers[0] | (.function | startswith(\"fill_pool \")) and
+	(.bytes - $pool | fabs) <= 3 * .error_bytes"
+beside=
 record_faults --faults=all touch
 expect_touchers 0 ''
 expect_rows 0

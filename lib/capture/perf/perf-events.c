@@ -264,7 +264,8 @@ static void add_optional(struct event_set *set, bool no_inherit)
  * (Linux 5.11 and later). PERF_SAMPLE_PERIOD must not be added: with it, the kernel reports every fault. Every fault
  * has a dump only where it is asked for: it would cost more than the fault. Samples on CPUs have dumps while there are
  * few of them; else an event without dumps takes the place of the first one. The zero page, which a read maps, has no
- * physical address; these need privileges, and among all faults the write that follows shows the same.
+ * physical address; these need privileges, and among all faults the write that follows shows the same. Samples of major
+ * faults have none, so that their size tells them from those of minor ones.
  */
 static struct mmt_error *add_faults(const struct mmt_record_options *options, const struct architecture *architecture,
 				    struct event_set *set)
@@ -295,7 +296,7 @@ static struct mmt_error *add_faults(const struct mmt_record_options *options, co
 		if (try_event(&event->attribute) == EINVAL)
 			event->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_DATA_PAGE_SIZE;
 		event->attribute.sample_type |= PERF_SAMPLE_PHYS_ADDR;
-		if (all || try_event(&event->attribute))
+		if (all || i >= 2 || try_event(&event->attribute))
 			event->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_PHYS_ADDR;
 		if (options->call_graph == MMT_CALL_GRAPH_NONE)
 			continue;

@@ -210,6 +210,34 @@ static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *re
 	return recorder_note(recorder, NOTE_OOM_KILL, pid, time_ns, (uint64_t)tid, 0, name);
 }
 
+/*
+ * Since Linux 6.3 the kernel fills in one sample for all events of a page fault. With another recorder, even of another
+ * user, it may have the identifier of an event of that one. Its fields show which event it is of: see add_faults().
+ * Return the number of the event and its identifier; NULL: it is of none.
+ */
+static const uint64_t *find_fault_event(const struct ring_reader *reader, const void *record, size_t size,
+					uint64_t *id_ret)
+{
+	const struct attachment *attachment = &reader->attachment;
+
+	for (size_t i = attachment->events.count; i-- > 0;) {
+		const struct attached_event *attached = &attachment->events.items[i];
+		const struct event_description *event = &reader->events.items.items[attached->event];
+		struct bytes bytes = bytes_over(record, size);
+		struct sample_shape shape;
+
+		if (attached->event >= reader->events.items.count || event->role != ROLE_FAULT)
+			continue;
+		shape = sample_shape_of(&event->attribute);
+		bytes_skip(&bytes, sizeof(struct perf_event_header));
+		(void)sample_walk(&shape, &bytes);
+		*id_ret = attached->id;
+		if (bytes_ok(&bytes) && !bytes_left(&bytes))
+			return map_get(&attachment->event_of_id, attached->id);
+	}
+	return NULL;
+}
+
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
 	static const uint64_t some = 1;
@@ -222,11 +250,15 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	uint64_t id, time_ns;
 	uint8_t *copy;
 	pid_t pid, tid;
-	bool mine;
+	bool mine, foreign;
 
 	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
 	id = bytes_u64(&bytes);
 	index = map_get(&reader->attachment.event_of_id, id);
+	foreign = !index && !map_get(&reader->attachment.root_of_coverage_event, id) &&
+		  !map_get(&reader->attachment.oom_ids, id);
+	if (foreign)
+		index = find_fault_event(reader, record, size, &id);
 	event = index ? &reader->events.items.items[*index] : NULL;
 	bytes_skip(&bytes, SAMPLE_PID_OFFSET - SAMPLE_ID_OFFSET - 8);
 	pid = (pid_t)bytes_u32(&bytes);
@@ -259,12 +291,17 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (event->role == ROLE_LARGE_DUMP || event->role == ROLE_FAULT) {
 		/* Reading such a ring takes milliseconds, and another ring may overflow in that time. */
 		reader->large_dumps.discard = reader->large_dumps.discard || rings_are_half_full(&reader->rings, false);
-		if (reader->large_dumps.discard) {
+		/* Of which thread's event a foreign sample is cannot be known. */
+		if (reader->large_dumps.discard || (foreign && !event->on_cpus)) {
 			reader->lost.items[*index]++;
 			return NULL;
 		}
 	}
 	copy = copy_record(recorder, record, size);
+	if (foreign) {
+		memcpy(copy + SAMPLE_ID_OFFSET, &id, sizeof(id));
+		put_id_in_file(recorder, copy, SAMPLE_ID_OFFSET);
+	}
 	if (!ring_reader_parse_sample(&event->attribute, copy, size, &parts))
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer contains a sample of %s with an unexpected layout",
