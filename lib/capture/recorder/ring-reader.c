@@ -215,27 +215,20 @@ static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *re
  * user, it may have the identifier of an event of that one. Its fields show which event it is of: see add_faults().
  * Return the number of the event and its identifier; NULL: it is of none.
  */
-static const uint64_t *find_fault_event(const struct ring_reader *reader, const void *record, size_t size,
-					uint64_t *id_ret)
+static const uint64_t *find_fault_event(struct ring_reader *reader, const void *record, size_t size, uint64_t *id_ret)
 {
 	const struct attachment *attachment = &reader->attachment;
+	size_t event = 0, i = attachment->events.count;
+	struct sample_parts parts;
 
-	for (size_t i = attachment->events.count; i-- > 0;) {
-		const struct attached_event *attached = &attachment->events.items[i];
-		const struct event_description *event = &reader->events.items.items[attached->event];
-		struct bytes bytes = bytes_over(record, size);
-		struct sample_shape shape;
-
-		if (attached->event >= reader->events.items.count || event->role != ROLE_FAULT)
-			continue;
-		shape = sample_shape_of(&event->attribute);
-		bytes_skip(&bytes, sizeof(struct perf_event_header));
-		(void)sample_walk(&shape, &bytes);
-		*id_ret = attached->id;
-		if (bytes_ok(&bytes) && !bytes_left(&bytes))
-			return map_get(&attachment->event_of_id, attached->id);
-	}
-	return NULL;
+	while (event < reader->events.items.count &&
+	       (reader->events.items.items[event].role != ROLE_FAULT ||
+		!ring_reader_parse_sample(&reader->events.items.items[event].attribute, record, size, &parts)))
+		event++;
+	while (i > 0 && attachment->events.items[i - 1].event != event)
+		i--;
+	*id_ret = i ? attachment->events.items[i - 1].id : 0;
+	return map_get(&attachment->event_of_id, *id_ret);
 }
 
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
@@ -255,8 +248,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
 	id = bytes_u64(&bytes);
 	index = map_get(&reader->attachment.event_of_id, id);
-	foreign = !index && !map_get(&reader->attachment.root_of_coverage_event, id) &&
-		  !map_get(&reader->attachment.oom_ids, id);
+	foreign = !index && reader->reads_faults;
 	if (foreign)
 		index = find_fault_event(reader, record, size, &id);
 	event = index ? &reader->events.items.items[*index] : NULL;
@@ -580,6 +572,7 @@ static struct mmt_error *read_rings(struct recorder *recorder, bool last)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < rings->items.count; i++) {
+		recorder->reader.reads_faults = rings->items.items[i].kind == RING_FAULT;
 		if ((rings->items.items[i].kind >= RING_LARGE_DUMP) == last)
 			error = rings_read(&rings->items.items[i], handle_record, recorder);
 	}

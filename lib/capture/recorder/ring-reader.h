@@ -75,6 +75,7 @@ struct ring_reader {
 	struct large_dumps large_dumps;
 	struct large_dumps_rule fault_dumps; /* whether samples of page faults keep their stack dumps */
 	bool faults_on_cpus;		     /* page faults of all processes are sampled, to be filtered */
+	bool reads_faults;		     /* the ring that is read has page faults */
 	struct in_flight in_flight;	     /* used while recording stops */
 	uint32_t callchain_limit;
 	bool drained; /* all rings were read since the round began and the recorder appended a record */
