@@ -211,7 +211,7 @@ START_TEST(neighbours_in_files_count)
 	report = report_file_report(NULL);
 	ck_assert_uint_eq(report->growth.part_count, 2);
 	part = &report->growth.parts[0];
-	ck_assert_uint_eq(part->touched_bytes, (_i ? 10 : 24) * PAGE);
+	ck_assert_uint_eq(part->touched_bytes, (_i ? 100 : 24) * PAGE);
 	part = &report->growth.parts[1];
 	ck_assert_int_eq(part->bytes, 39 * PAGE);
 	if (_i)
@@ -581,7 +581,7 @@ START_TEST(errors_cover_neighbours)
 	const uint64_t written = FILE_PAGES + 1000 * PAGE, read = FILE_PAGES + 512 * PAGE;
 	struct mmt_report *report = report_of_fault(written + 20 * PAGE, written, written + 100 * PAGE);
 
-	ck_assert_uint_eq(report->rows[0].memory_bytes, 10 * PAGE);
+	ck_assert_uint_eq(report->rows[0].memory_bytes, 100 * PAGE);
 	ck_assert_uint_ge(report->rows[0].touched_error_bytes, 90 * PAGE);
 	mmt_report_destroy(report);
 	/* A read may have mapped a folio that is larger than what every fault maps. */
@@ -589,6 +589,52 @@ START_TEST(errors_cover_neighbours)
 	ck_assert_uint_eq(report->rows[0].memory_bytes, 160 * PAGE);
 	ck_assert_uint_ge(report->rows[0].touched_error_bytes, 96 * PAGE);
 	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Two functions touch memory that is shared and writable, one of ten faults has a sample. Each fault maps 16 pages or
+ * one; or the first function reads a half, 16 pages at once, and the second one writes the other half, page by page. Of
+ * 50 random programs, the error that is stated covers the truth in at least 45. */
+START_TEST(errors_of_neighbours_are_true)
+{
+	const uint64_t first = FILE_PAGES + 1024 * PAGE, pages = 32000;
+	const struct resident_run start = {PROGRAM, PROGRAM + PAGE}, end[] = {start, {first, first + pages * PAGE}};
+	struct event_mapping shared[] = {lines[0], lines[4]};
+	unsigned within = 0, narrow = 0;
+
+	shared[1].start = first;
+	shared[1].length = pages * PAGE;
+	srand(1);
+	for (unsigned program = 0; program < 50; program++) {
+		struct recording_builder *builder = builder_create_with_faults(report_file_path(), 10);
+		struct recording_residency residency = {0};
+		uint64_t truth = 0, faults = (unsigned)rand() % 10;
+		struct mmt_report *report;
+		const struct mmt_row *row;
+
+		builder_snapshot(builder, SNAPSHOT_START, 1000, PID, shared, 2);
+		for (uint64_t i = 0, step; i < pages; i += step) {
+			bool fill = _i == 2 ? i < pages / 2 : rand() % 10 < 7;
+
+			step = _i == 0 || (_i == 2 && fill) ? 16 : 1;
+			truth += fill ? step : 0;
+			if (faults++ % 10 == 0)
+				builder_fault(builder, 2000 + i, PID, first + (i + (unsigned)rand() % step) * PAGE,
+					      PAGE, fill ? FILL : OTHER);
+		}
+		add(&residency.at_start, &start, 1);
+		add(&residency.processes, end, 2);
+		report_file_add_residency(builder, &residency);
+		builder_finish(builder, 9000000);
+		report = report_by_touch();
+		ck_assert_uint_eq(report->row_count, 2);
+		row = &report->rows[report->rows[0].frames[0]->module_offset != 0x100];
+		within += (uint64_t)llabs((long long)(row->memory_bytes - truth * PAGE)) <= row->touched_error_bytes;
+		narrow += row->touched_error_bytes <= row->memory_bytes / 3;
+		mmt_report_destroy(report);
+	}
+	ck_assert_uint_ge(within, 45);
+	ck_assert_uint_ge(narrow, _i == 2 ? 0 : 45);
 }
 END_TEST
 
@@ -666,6 +712,7 @@ Suite *test_suite(void)
 			rows_by_touch_have_errors, errors_cover_neighbours, copies_are_touched,
 			rows_by_touch_need_faults_and_pages);
 	tcase_add_loop_test(tests, neighbours_in_files_count, 0, 2);
+	tcase_add_loop_test(tests, errors_of_neighbours_are_true, 0, 3);
 	tcase_add_loop_test(tests, huge_pages_do_not_change_other_figures, 0, 2);
 	tcase_add_loop_test(tests, huge_pages_without_a_sample, 0, 2);
 	tcase_add_test(tests, one_sample_of_huge_pages);

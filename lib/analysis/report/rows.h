@@ -21,6 +21,7 @@ struct touch_sum {
 	uint64_t part;
 	uint32_t stack;
 	double bytes, variance;
+	double near_bytes;     /* of the pages around, which the same faults may have mapped */
 	double repeated_bytes; /* so much more or less: of pages with several faults, or mapped with their neighbours */
 	double largest_bytes;  /* of the stacks that were added */
 };

@@ -23,6 +23,7 @@ static void add(struct touch_sum *sum, const struct touch_sum *more)
 {
 	sum->bytes += more->bytes;
 	sum->variance += more->variance;
+	sum->near_bytes += more->near_bytes;
 	sum->repeated_bytes += more->repeated_bytes;
 }
 
@@ -47,11 +48,13 @@ static double count_within(const resident_runs *runs, uint64_t start, uint64_t e
 	return (double)page_cursor_count(&cursor, start, end);
 }
 
-static double count_new(const resident_runs *before, const resident_runs *after, uint64_t start, uint64_t end)
+/* The new pages FROM to TO in the aligned ranges of MASK + 1 bytes of a fault, for as many faults as it stands for. */
+static double count_around(const resident_runs *before, const resident_runs *after, const struct page_fault *fault,
+			   uint64_t from, uint64_t to, uint64_t mask)
 {
-	double bytes = count_within(after, start, end) - count_within(before, start, end);
-
-	return bytes > 0 ? bytes : 0;
+	from = larger_of(from, fault->start & ~mask);
+	to = smaller_of(to, (fault->end + mask) & ~mask);
+	return larger_of(count_within(after, from, to) - count_within(before, from, to), 0) * fault->weight;
 }
 
 /*
@@ -66,7 +69,8 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 {
 	uint64_t position = piece->start, previous = piece->start;
 	uint64_t most = piece->attributes.inode ? FOLIO_BYTES_MAX - 1 : 0;
-	uint64_t sure = !sampled ? most : piece->attributes.protection & PROT_WRITE ? 0 : most & (AROUND_BYTES - 1);
+	uint64_t near = sampled ? most & (AROUND_BYTES - 1) : 0;
+	uint64_t sure = !sampled ? most : piece->attributes.protection & PROT_WRITE ? 0 : near;
 	struct mmt_error *error = NULL;
 	struct page_fault fault;
 
@@ -74,19 +78,16 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 		struct page_fault next = {.start = piece->end};
 		struct touch_sum sum = {.part = part, .stack = fault.stack};
 		uint64_t peeked = position, from;
-		double around;
 
 		(void)page_faults_next(faults, &peeked, piece->end, &next);
 		from = fault.start - smaller_of(fault.start & most, fault.start - previous);
 		previous = fault.end + smaller_of(-fault.end & most, next.start - fault.end);
-		around = count_new(start, end, from, previous) * fault.weight;
 		if (copied && !count_within(copied, fault.start, fault.end))
 			continue;
-		from = larger_of(from, fault.start & ~sure);
-		sum.bytes =
-		    count_new(start, end, from, smaller_of(previous, (fault.end + sure) & ~sure)) * fault.weight;
+		sum.bytes = count_around(start, end, &fault, from, previous, sure);
+		sum.near_bytes = count_around(start, end, &fault, piece->start, piece->end, near) - sum.bytes;
 		sum.variance = sum.bytes * sum.bytes / fault.weight * (fault.weight - 1.0);
-		sum.repeated_bytes = around > sum.bytes ? around - sum.bytes : 0;
+		sum.repeated_bytes = count_around(start, end, &fault, from, previous, most) - sum.bytes;
 		if (sum.bytes > 0)
 			error = touchers_add(sums, &sum);
 	}
@@ -141,6 +142,29 @@ static uint64_t limit_error(const struct touch_sum *sum, double most)
 }
 
 /*
+ * Pages that are missing beyond the error of sampling were mapped around others. If so many are missing as lie near
+ * those with samples, each brought in all of these; else faults of their own may have, so that they count as errors,
+ * too.
+ */
+static void add_neighbours(struct touch_sum *sums, size_t count, struct touch_sum *all, double missing)
+{
+	double least = CONFIDENCE * sqrt(all->variance);
+	double share = missing > least && all->near_bytes > 0 ? smaller_of(missing / all->near_bytes, 1) : 0;
+	bool certain = all->near_bytes <= missing + least * (1 + missing / all->bytes);
+
+	for (size_t i = 0; i < count; i++) {
+		double more = sums[i].near_bytes * share, rest = missing - (certain ? all->near_bytes * share : more);
+		double factor = more > 0 ? 1 + more / sums[i].bytes : 1;
+
+		sums[i].repeated_bytes = larger_of(smaller_of(sums[i].repeated_bytes - more, rest), certain ? 0 : more);
+		all->variance += sums[i].variance * (factor * factor - 1);
+		sums[i].variance *= factor * factor;
+		sums[i].bytes += more;
+	}
+	all->bytes += all->near_bytes * share;
+}
+
+/*
  * No more was touched than `most`, by which a part grew. Of what the estimates exceed that, each has its share of the
  * variance, so that few samples of huge pages do not change the figures of small ones. If it is no error of sampling,
  * pages had several faults, such as a write after fork(2). Samples do not show which: then each has its share of the
@@ -148,28 +172,27 @@ static uint64_t limit_error(const struct touch_sum *sum, double most)
  */
 static struct touch_sum fit_sums(struct touch_sum *sums, size_t count, double most)
 {
-	double bytes = 0, variance = 0, excess, repeated;
+	struct touch_sum all = {0};
+	double excess, repeated;
 	bool by_variance;
 
-	for (size_t i = 0; i < count; i++) {
-		bytes += sums[i].bytes;
-		variance += sums[i].variance;
-	}
-	excess = bytes > most ? bytes - most : 0;
-	by_variance = variance > 0 && excess <= CONFIDENCE * sqrt(variance);
 	for (size_t i = 0; i < count; i++)
-		by_variance = by_variance && excess * sums[i].variance <= sums[i].bytes * variance;
+		add(&all, &sums[i]);
+	excess = all.bytes > most ? all.bytes - most : 0;
+	by_variance = all.variance > 0 && excess <= CONFIDENCE * sqrt(all.variance);
+	for (size_t i = 0; i < count; i++)
+		by_variance = by_variance && excess * sums[i].variance <= sums[i].bytes * all.variance;
 	repeated = by_variance ? 0 : excess;
-	for (size_t i = 0; excess <= 0 && i < count; i++)
-		sums[i].repeated_bytes = smaller_of(sums[i].repeated_bytes, most - bytes);
+	if (excess <= 0)
+		add_neighbours(sums, count, &all, most - all.bytes);
 	for (size_t i = 0; excess > 0 && i < count; i++) {
-		double less = excess * (by_variance ? sums[i].variance / variance : sums[i].bytes / bytes);
+		double less = excess * (by_variance ? sums[i].variance / all.variance : sums[i].bytes / all.bytes);
 		double least = sums[i].bytes > repeated ? sums[i].bytes - repeated : 0;
 
 		sums[i].bytes -= less;
 		sums[i].repeated_bytes = repeated > 0 ? larger_of(sums[i].bytes - least, less) : 0;
 	}
-	return (struct touch_sum){.bytes = bytes - excess, .variance = variance};
+	return (struct touch_sum){.bytes = all.bytes - excess, .variance = all.variance};
 }
 
 static bool is_of_any(const struct touch_sum *sum)
@@ -318,10 +341,9 @@ struct mmt_error *touchers_build_rows(const struct page_readings *readings, stru
 struct mmt_error *touchers_fill_row(const struct rows *rows, const struct touch_sum *touched, struct mmt_row *row)
 {
 	uint32_t path = classes_kind_path((uint32_t)touched->part);
-	double error = CONFIDENCE * sqrt(touched->variance) + touched->repeated_bytes;
 
 	row->memory_bytes = row->resident_bytes = row->committed_bytes = (uint64_t)touched->bytes;
-	row->touched_error_bytes = (uint64_t)smaller_of(error, ERROR_MAX);
+	row->touched_error_bytes = limit_error(touched, ERROR_MAX);
 	row->resident_before_bytes = 0;
 	row->bytes_per_minute = MMT_RATE_UNKNOWN;
 	row->verdict = MMT_ROW_UNKNOWN;
