@@ -509,8 +509,8 @@ START_TEST(growth_of_processes)
 	    text,
 	    "\n  by process: worker (pid 102) +41.00 MiB, worker (pid 104) +30.00 MiB (started: all of it), others "
 	    "-17.00 MiB\n"
-	    "  2 processes that ended had grown by 50.00 MiB in total since they were first read, of these process "
-	    "105 most, by 25.00 MiB: "
+	    "  2 processes that ended had each grown by more than 1 MiB, by 50.00 MiB in total, since they were first "
+	    "read, of these process 105 most, by 25.00 MiB: "
 	    "`report --pid 105` shows what it held when it ended.\n");
 	ASSERT_HAS(text, "\n  process                      growth  RSS at end     unfreed      before\n"
 			 "  worker (102)             +41.00 MiB   60.00 MiB  ");
@@ -1923,7 +1923,7 @@ START_TEST(parts_of_growth)
 		parts[3].unattributed_bytes = (3 << 20) - (97 << 12);
 		report.growth.faults_sampled = missing <= 12;
 		text = render(&report, &(struct mmt_text_options){0});
-		ck_assert(!!strstr(text, "; others: 4.00 MiB; 12.00 MiB not attributed: too few page faults") ==
+		ck_assert(!!strstr(text, "; others: 4.00 MiB; 12.00 MiB not attributed: no recorded page fault") ==
 			  (missing == 12));
 		ck_assert(!!strstr(text, "; others: 4.00 MiB; 16.00 MiB not attributed: no recorded page fault") ==
 			  (missing == 16));

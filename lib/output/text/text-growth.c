@@ -308,11 +308,10 @@ static void put_touchers(struct text *text, const struct mmt_report *report, con
 	if (!mmt_report_has_leak(report) && missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE &&
 	    (!named || missing > part->touched_error_bytes) &&
 	    missing > magnitude_of(mmt_growth_change(&report->growth)) / TEXT_NEGLIGIBLE)
-		text_add(text, "%s%s not attributed: %s", text_has_sentence(text) ? "; " : "",
-			 text_bytes(text, missing),
-			 report->growth.faults_sampled
-			     ? "too few page faults to sample, as with huge pages; record --faults=all"
-			     : "no recorded page fault brought it in");
+		text_add(text,
+			 "%s%s not attributed: no recorded page fault brought it in, as with fork(2), MAP_POPULATE or "
+			 "few huge pages",
+			 text_has_sentence(text) ? "; " : "", text_bytes(text, missing));
 	if (text_has_sentence(text))
 		text_pad_to(text, PART_INDENT);
 	text_end_sentence(text, TEXT_STRONG, PART_INDENT);

@@ -238,11 +238,11 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 	if (grown < 2 || !report->growth.floor_bytes ||
 	    (int64_t)bytes < mmt_growth_change(&report->growth) / TEXT_NEGLIGIBLE)
 		return;
-	text_add(
-	    text,
-	    "  %s processes that ended had grown by %s in total since they were first read, of these process %" PRId32
-	    " most, by %s: `report --pid %" PRId32 "` shows what it held when it ended.",
-	    text_count(text, grown), text_bytes(text, bytes), largest->pid,
-	    text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
+	text_add(text,
+		 "  %s processes that ended had each grown by more than 1 MiB, by %s in total, since they were first "
+		 "read, of these process %" PRId32 " most, by %s: `report --pid %" PRId32
+		 "` shows what it held when it ended.",
+		 text_count(text, grown), text_bytes(text, bytes), largest->pid,
+		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
