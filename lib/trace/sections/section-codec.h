@@ -42,7 +42,7 @@ struct codec {
 struct section_kind {
 	const char *what;
 	uint32_t oldest, version; /* the versions that are read; the newest is written */
-	size_t limit;	  /* of the decompressed size; 0: it is not compressed */
+	size_t limit;		  /* of the decompressed size; 0: it is not compressed */
 	size_t value_bytes;
 	void (*code)(struct codec *codec, void *value);
 	void (*deinit)(void *value);
@@ -81,6 +81,17 @@ static inline uint64_t codec_long_word(const struct codec *codec, uint64_t value
 		if (!(codec)->to)                                                                                      \
 			(place) = value_;                                                                              \
 	} while (0)
+
+/* Bytes as they are. */
+static inline void codec_bytes(const struct codec *codec, void *data, size_t size)
+{
+	const void *bytes = codec->to ? NULL : bytes_take(codec->from, size);
+
+	if (codec->to)
+		buffer_put(codec->to, data, size);
+	else if (bytes)
+		memcpy(data, bytes, size);
+}
 
 /* What was read is wrong: see bytes_fail(). */
 static inline void codec_fail(const struct codec *codec, const char *what)

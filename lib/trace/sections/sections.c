@@ -490,6 +490,7 @@ struct mmt_error *build_ids_decode(struct bytes *bytes, struct build_ids *ids_re
 
 #define IMAGES_VERSION 1
 #define HEADER_BYTES 16
+#define INDEX_SIZE_OFFSET 8
 #define ENTRY_BYTES_MIN 57 /* with an empty path */
 
 void module_copies_deinit(struct module_copies *copies)
@@ -503,120 +504,88 @@ uint64_t module_copies_entry_bytes(const struct module_copy *image)
 	return ENTRY_BYTES_MIN + strlen(image->path);
 }
 
+/* Behind the version. Copies must be in sequence: no bytes may belong to two modules. */
+static void code_index(struct codec *codec, struct module_copies *copies, uint64_t section_size)
+{
+	uint64_t count = codec_word(codec, (uint32_t)copies->images.count), end = 0, copied_bytes = 0;
+	struct module_copy *image;
+
+	codec_word(codec, 0); /* size of the index */
+	codec_word(codec, 0);
+	count = codec_check(codec, count, ENTRY_BYTES_MIN, UINT64_MAX);
+	codec_each(codec, &copies->images, count, image) {
+		uint32_t build_id_size = image->build_id_size;
+
+		codec_u32(codec, image->device_major);
+		codec_u32(codec, image->device_minor);
+		codec_u64(codec, image->inode);
+		codec_u32(codec, image->offset);
+		codec_u32(codec, image->stored);
+		codec_u64(codec, image->size);
+		codec_bytes(codec, image->build_id, sizeof(image->build_id));
+		codec_u32(codec, build_id_size);
+		if (build_id_size > sizeof(image->build_id))
+			codec_fail(codec, "invalid size of a build-id");
+		if (image->offset > section_size || image->stored > section_size - image->offset)
+			codec_fail(codec, "copy beyond the section");
+		if (image->size && image->offset < end)
+			codec_fail(codec, "copy within another one");
+		if (image->size > LIMIT_IMAGE_BYTES - copied_bytes)
+			codec_fail(codec, "copies larger than the limit");
+		codec_text(codec, &image->path);
+		if (codec->to || !codec_ok(codec))
+			continue;
+		image->build_id_size = (uint8_t)build_id_size;
+		end = image->size ? (uint64_t)image->offset + image->stored : end;
+		copied_bytes += image->size;
+	}
+}
+
 void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer)
 {
+	struct codec codec = {.to = buffer};
 	size_t end = buffer->size;
 
 	buffer->size = 0;
 	buffer_put_u32(buffer, IMAGES_VERSION);
-	buffer_put_u32(buffer, (uint32_t)copies->images.count);
-	buffer_put_u32(buffer, 0); /* size of the index, patched below */
-	buffer_put_u32(buffer, 0);
-	array_each(image, copies->images.items, copies->images.count) {
-		buffer_put_u32(buffer, image->device_major);
-		buffer_put_u32(buffer, image->device_minor);
-		buffer_put_u64(buffer, image->inode);
-		buffer_put_u32(buffer, image->offset);
-		buffer_put_u32(buffer, image->stored);
-		buffer_put_u64(buffer, image->size);
-		buffer_put(buffer, image->build_id, sizeof(image->build_id));
-		buffer_put_u32(buffer, image->build_id_size);
-		buffer_put_string(buffer, image->path);
-	}
-	buffer_patch_u32(buffer, 8, (uint32_t)buffer->size);
+	code_index(&codec, (struct module_copies *)(uintptr_t)copies, 0);
+	buffer_patch_u32(buffer, INDEX_SIZE_OFFSET, (uint32_t)buffer->size);
 	buffer->size = larger_of(buffer->size, end);
-}
-
-/* The end of the copies so far in the section, and their total decompressed size. */
-struct copied {
-	uint64_t end, bytes;
-};
-
-static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size, struct copied *copied,
-				      struct module_copies *copies)
-{
-	struct module_copy *image = vector_append(&copies->images);
-	const void *build_id;
-	uint32_t build_id_size;
-
-	if (!image)
-		return &error_no_memory;
-	image->device_major = bytes_u32(bytes);
-	image->device_minor = bytes_u32(bytes);
-	image->inode = bytes_u64(bytes);
-	image->offset = bytes_u32(bytes);
-	image->stored = bytes_u32(bytes);
-	image->size = bytes_u64(bytes);
-	build_id = bytes_take(bytes, sizeof(image->build_id));
-	build_id_size = bytes_u32(bytes);
-	if (build_id_size > sizeof(image->build_id))
-		bytes_fail(bytes, "invalid size of a build-id");
-	if (image->offset > section_size || image->stored > section_size - image->offset)
-		bytes_fail(bytes, "copy beyond the section");
-	/* Copies must be in sequence: no bytes may belong to two modules. */
-	if (image->size && image->offset < copied->end)
-		bytes_fail(bytes, "copy within another one");
-	if (image->size > LIMIT_IMAGE_BYTES || image->size > LIMIT_IMAGE_BYTES - copied->bytes)
-		bytes_fail(bytes, "copies larger than the limit");
-	if (image->size && bytes_ok(bytes)) {
-		copied->end = (uint64_t)image->offset + image->stored;
-		copied->bytes += image->size;
-	}
-	image->path = strdup(bytes_string(bytes));
-	if (build_id && bytes_ok(bytes)) {
-		memcpy(image->build_id, build_id, sizeof(image->build_id));
-		image->build_id_size = (uint8_t)build_id_size;
-	}
-	return image->path ? NULL : &error_no_memory;
-}
-
-static struct mmt_error *decode_index(const struct recording_file *file, struct module_copies *copies)
-{
-	static const char what[] = "images section";
-	const struct file_section *section = &file->sections[FEATURE_MMTRACE_IMAGES];
-	CLEANUP(free) uint8_t *data = NULL;
-	uint8_t header[HEADER_BYTES] = {0};
-	struct bytes bytes = bytes_over(header, sizeof(header));
-	struct mmt_error *error = NULL;
-	struct copied copied = {0};
-	uint64_t count, index_size;
-	uint32_t version;
-
-	if (section->size < sizeof(header))
-		return error_create(MMT_ERROR_FORMAT, "%s: ends too early at byte %u", what, (unsigned)section->size);
-	error = recording_file_read(file, section->offset, header, sizeof(header));
-	if (error)
-		return error;
-	error = section_version(&bytes, IMAGES_VERSION, IMAGES_VERSION, what, &version);
-	if (error)
-		return error;
-	count = bytes_u32(&bytes);
-	index_size = bytes_u32(&bytes);
-	if (version == 0 || index_size < sizeof(header) || index_size > section->size ||
-	    index_size > LIMIT_IMAGE_INDEX_BYTES)
-		return error_create(MMT_ERROR_FORMAT, "%s: invalid index", what);
-	data = malloc(index_size);
-	if (!data)
-		return &error_no_memory;
-	error = recording_file_read(file, section->offset, data, index_size);
-	if (error)
-		return error;
-	bytes = bytes_over(data, index_size);
-	bytes_skip(&bytes, sizeof(header));
-	count = bytes_count(&bytes, count, ENTRY_BYTES_MIN);
-	for (uint64_t i = 0; i < count && bytes_ok(&bytes) && !error; i++)
-		error = decode_image(&bytes, section->size, &copied, copies);
-	return error ? error : bytes_finish(&bytes, what);
 }
 
 struct mmt_error *module_copies_load(const struct recording_file *file, struct module_copies *copies_ret)
 {
+	static const char what[] = "images section";
+	const struct file_section *section = &file->sections[FEATURE_MMTRACE_IMAGES];
 	struct module_copies copies = {.file = file};
+	CLEANUP(free) uint8_t *data = NULL;
+	uint8_t header[HEADER_BYTES] = {0};
+	struct bytes bytes = bytes_over(header, sizeof(header));
+	struct codec codec = {.from = &bytes};
 	struct mmt_error *error;
+	uint64_t index_size;
 
-	if (!file->sections[FEATURE_MMTRACE_IMAGES].present)
+	if (!section->present)
 		return NULL;
-	error = decode_index(file, &copies);
+	if (section->size < sizeof(header))
+		return error_create(MMT_ERROR_FORMAT, "%s: ends too early at byte %u", what, (unsigned)section->size);
+	error = recording_file_read(file, section->offset, header, sizeof(header))
+		    ?: section_version(&bytes, IMAGES_VERSION, IMAGES_VERSION, what, &codec.version);
+	if (error)
+		return error;
+	bytes_u32(&bytes); /* the count */
+	index_size = bytes_u32(&bytes);
+	if (codec.version == 0 || index_size < sizeof(header) || index_size > section->size ||
+	    index_size > LIMIT_IMAGE_INDEX_BYTES)
+		return error_create(MMT_ERROR_FORMAT, "%s: invalid index", what);
+	data = malloc(index_size);
+	error = data ? recording_file_read(file, section->offset, data, index_size) : &error_no_memory;
+	if (error)
+		return error;
+	bytes = bytes_over(data, index_size);
+	bytes_u32(&bytes); /* the version */
+	code_index(&codec, &copies, section->size);
+	error = codec.error ?: bytes_finish(&bytes, what);
 	if (error)
 		module_copies_deinit(&copies);
 	else
