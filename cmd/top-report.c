@@ -25,29 +25,6 @@ int top_milliseconds(uint64_t ns)
 	return ns / 1000000 < INT_MAX ? (int)(ns / 1000000 + 1) : INT_MAX;
 }
 
-/* Writes the JSON document as a line: strings in it have no line breaks. */
-static struct mmt_error *write_line(const struct mmt_report *report, const struct mmt_text_options *text)
-{
-	char *json = NULL;
-	size_t size = 0;
-	FILE *stream = open_memstream(&json, &size);
-	struct mmt_error *error = stream ? mmt_report_write_json(report, text, stream) : NULL;
-
-	if (!stream || fclose(stream) != 0) {
-		fputs("mmtrace top: out of memory\n", stderr);
-		_exit(EXIT_UNUSABLE);
-	}
-	for (const char *c = error ? "" : json; *c; c++) {
-		putchar_unlocked(*c == '\n' ? ' ' : *c);
-		while (*c == '\n' && c[1] == ' ')
-			c++;
-	}
-	if (!error)
-		putchar('\n');
-	free(json);
-	return error;
-}
-
 static struct mmt_error *write_block(const struct mmt_report *report, const struct mmt_text_options *text)
 {
 	time_t now = time(NULL);
@@ -123,6 +100,7 @@ static int make(struct top *top, bool captured, int fd)
 	if (top->baseline_ns)
 		options->from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, top->baseline_ns};
 	display->text.in_progress = !top->ended;
+	display->text.one_line = true;
 	options->follow = top->ended ? NULL : follow;
 	options->follow_context = &reporter;
 	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
@@ -138,7 +116,7 @@ static int make(struct top *top, bool captured, int fd)
 		return EXIT_EXCEEDED;
 	}
 	error = captured	? mmt_report_write_text(report, &display->text, stdout)
-		: display->json ? write_line(report, &display->text)
+		: display->json ? mmt_report_write_json(report, &display->text, stdout)
 				: write_block(report, &display->text);
 	return error ? message_error(top->command, error) : EXIT_OK;
 }

@@ -28,6 +28,7 @@ struct mmt_text_options {
 	unsigned lines;	     /* of the first screen; 0: those of a terminal of 24 lines */
 	bool colour;
 	bool ascii;	  /* ASCII characters only; trends are digits */
+	bool one_line;	  /* a report in JSON is one line */
 	bool in_progress; /* the recorder still runs: do not warn that the recording is incomplete */
 };
 

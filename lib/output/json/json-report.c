@@ -463,7 +463,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 
 	if (error)
 		return error;
-	document_start(document, stream, DOCUMENT_SPACED);
+	document_start(document, stream, options->one_line ? DOCUMENT_COMPACT : DOCUMENT_SPACED);
 	document_string(document, "mmtrace", "report");
 	document_unsigned(document, "version", MMT_JSON_VERSION);
 	put_recording(document, report);
