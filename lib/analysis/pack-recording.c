@@ -88,17 +88,12 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 	for (size_t i = 0; i < replay->processes->all.count; i++) {
 		struct jit_code_state code = resolver_jit(replay->code, (uint32_t)i);
 		const struct space *space = replay->processes->all.items[i]->space;
-		struct packed_process process = {.has_perf_map = code.names.has_perf_map,
-						 .has_jitdump = code.names.has_jitdump,
-						 .other_clock = code.names.other_clock,
+		struct packed_process process = {.names = code.names,
 						 .unchecked_frames = code.unchecked_frames,
 						 .stacks_end_there = code.stacks_end_there,
 						 .released =
 						     i < replay->stacks.goes.count && replay->stacks.goes.items[i],
-						 .released_known = true,
-						 .dropped_lines = code.names.dropped_lines,
-						 .lost_records = code.names.lost_records,
-						 .unread_bytes = code.names.unread_bytes};
+						 .released_known = true};
 
 		if (!code.runtime && classes_may_have_go_heap(space) && resolver_is_go(replay->code, space))
 			code.runtime = runtimes_find("go");

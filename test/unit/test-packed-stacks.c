@@ -20,11 +20,9 @@ static struct packed_stacks make_stacks(void)
 	struct packed_stack both = {.end = MMT_STACK_END_NO_UNWIND_DATA, .first_frame = 0, .frame_count = 2};
 	struct packed_stack lost = {.end = STACK_END_LOST, .first_frame = 2};
 	struct packed_stack newer = {.end = 77, .first_frame = 2};
-	struct packed_process process = {.has_perf_map = true,
-					 .other_clock = true,
+	struct packed_process process = {.names = {.has_perf_map = true, .other_clock = true, .dropped_lines = 7},
 					 .unchecked_frames = true,
-					 .stacks_end_there = true,
-					 .dropped_lines = 7};
+					 .stacks_end_there = true};
 	struct packed_module module = {.state = 2};
 
 	ck_assert(packed_stacks_put_text(&stacks, "allocate", &name.function));
@@ -97,11 +95,11 @@ START_TEST(everything_is_restored)
 	ck_assert_uint_eq(read.stacks.items[1].frame_count, 0);
 	ck_assert_uint_eq(read.stacks.items[2].end, MMT_STACK_END_INVALID);
 	ck_assert_str_eq(packed_stacks_text(&read, read.processes.items[0].runtime), "dotnet");
-	ck_assert(read.processes.items[0].has_perf_map && read.processes.items[0].other_clock &&
+	ck_assert(read.processes.items[0].names.has_perf_map && read.processes.items[0].names.other_clock &&
 		  read.processes.items[0].unchecked_frames && read.processes.items[0].stacks_end_there);
-	ck_assert(!read.processes.items[0].has_jitdump);
-	ck_assert_str_eq(packed_stacks_text(&read, read.processes.items[0].jitdump_failure), "broken");
-	ck_assert_uint_eq(read.processes.items[0].dropped_lines, 7);
+	ck_assert(!read.processes.items[0].names.has_jitdump);
+	ck_assert_str_eq(read.processes.items[0].names.jitdump_failure, "broken");
+	ck_assert_uint_eq(read.processes.items[0].names.dropped_lines, 7);
 	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].path), "/opt/gone");
 	ck_assert_uint_eq(read.modules.items[0].state, 2);
 	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].missing), "/opt/gone.dwo");

@@ -393,13 +393,7 @@ struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangl
 		    .runtime = runtime ? runtimes_find(runtime) : NULL,
 		    .unchecked_frames = process->unchecked_frames,
 		    .stacks_end_there = process->stacks_end_there,
-		    .names = {.has_perf_map = process->has_perf_map,
-			      .has_jitdump = process->has_jitdump,
-			      .dropped_lines = process->dropped_lines,
-			      .lost_records = process->lost_records,
-			      .unread_bytes = process->unread_bytes,
-			      .other_clock = process->other_clock,
-			      .jitdump_failure = packed_stacks_text(stacks, process->jitdump_failure)},
+		    .names = process->names,
 		};
 
 		if (!vector_push(&resolver->processes, (struct process_state){.code = code}))

@@ -34,15 +34,6 @@ const char *jit_names_line(const struct jit_names *names, uint32_t number, uint6
 /* The row that covers an address in it; NULL: none. */
 const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, uint64_t address);
 
-/* Completeness of the names. */
-struct jit_names_state {
-	bool has_perf_map, has_jitdump;
-	size_t dropped_lines;	     /* lines of the perf map over the limit */
-	size_t lost_records;	     /* records of jitdumps that are invalid or over the limit */
-	size_t unread_bytes;	     /* bytes of jitdumps after a truncated record */
-	bool other_clock;	     /* the timestamps of a jitdump are unusable */
-	const char *jitdump_failure; /* why a jitdump is not used; NULL: all are */
-};
 struct jit_names_state jit_names_state(const struct jit_names *names);
 
 struct resolver;

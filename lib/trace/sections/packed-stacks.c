@@ -135,16 +135,20 @@ static void code_processes(struct codec *codec, struct packed_stacks *stacks)
 	struct packed_process *process;
 
 	codec_each(codec, &stacks->processes, count, process) {
+		struct jit_names_state *names = &process->names;
+
 		code_text_number(codec, stacks, &process->runtime);
 		codec_flags(codec,
-			    (bool *const[]){&process->has_perf_map, &process->has_jitdump, &process->other_clock,
+			    (bool *const[]){&names->has_perf_map, &names->has_jitdump, &names->other_clock,
 					    &process->unchecked_frames, &process->stacks_end_there, &process->released,
-				    &process->released_known},
+					    &process->released_known},
 			    7);
-		codec_u64(codec, process->dropped_lines);
+		codec_u64(codec, names->dropped_lines);
 		code_text_number(codec, stacks, &process->jitdump_failure);
-		codec_u64(codec, process->lost_records);
-		codec_u64(codec, process->unread_bytes);
+		codec_u64(codec, names->lost_records);
+		codec_u64(codec, names->unread_bytes);
+		if (!codec->to)
+			names->jitdump_failure = packed_stacks_text(stacks, process->jitdump_failure);
 	}
 }
 

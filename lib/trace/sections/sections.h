@@ -321,17 +321,24 @@ struct packed_stack {
 	uint32_t first_frame, frame_count; /* in stack_frames */
 };
 
+/* Completeness of the names of JIT code. */
+struct jit_names_state {
+	bool has_perf_map, has_jitdump;
+	size_t dropped_lines;	     /* lines of the perf map over the limit */
+	size_t lost_records;	     /* records of jitdumps that are invalid or over the limit */
+	size_t unread_bytes;	     /* bytes of jitdumps after a truncated record */
+	bool other_clock;	     /* the timestamps of a jitdump are unusable */
+	const char *jitdump_failure; /* why a jitdump is not used; NULL: all are */
+};
+
 struct packed_process {
 	uint32_t runtime; /* text */
-	bool has_perf_map, has_jitdump;
-	bool other_clock;		     /* the jitdump uses another clock */
-	bool unchecked_frames;		     /* callers of its JIT code were found only by frame pointer */
-	bool stacks_end_there;		     /* stacks end in its JIT code, because its callers are unknown */
-	bool released;			     /* after its end others ran: it no longer counts */
-	bool released_known;		     /* older recordings do not have that */
-	uint64_t dropped_lines;		     /* of the perf map */
-	uint64_t lost_records, unread_bytes; /* of the jitdumps */
-	uint32_t jitdump_failure;	     /* text */
+	struct jit_names_state names;
+	uint32_t jitdump_failure; /* text, which a decoded value has in `names`, too */
+	bool unchecked_frames;	  /* callers of its JIT code were found only by frame pointer */
+	bool stacks_end_there;	  /* stacks end in its JIT code, because its callers are unknown */
+	bool released;		  /* after its end others ran: it no longer counts */
+	bool released_known;	  /* older recordings do not have that */
 };
 
 /* A module that could not be used. */
