@@ -163,15 +163,6 @@ static struct mmt_error *write_diff(const void *context, FILE *stream)
 	return mmt_diff_write_text(settings->diff, text, stream);
 }
 
-static bool is_over(const struct mmt_report *report)
-{
-	size_t ended = 0;
-
-	while (ended < report->process_count && report->processes[ended].ended)
-		ended++;
-	return ended == report->process_count;
-}
-
 /* If one of the programs freed in its last moments what had grown, `shown` are both before that. Not if one ended in a
  * recording that cannot be read again: its end can only be compared with the end of the other. */
 static struct mmt_error *create_reports(struct diff_settings *settings, struct mmt_report *ended[2],
@@ -184,14 +175,15 @@ static struct mmt_error *create_reports(struct diff_settings *settings, struct m
 
 	for (size_t i = 0; !error && i < 2; i++) {
 		freed_ns[i] = report_freed_ns(ended[i]);
-		at_end |= is_over(ended[i]) && !report_is_repeatable(ended[i]);
+		at_end |= mmt_report_has_ended(ended[i]) && !report_is_repeatable(ended[i]);
 	}
 	for (size_t i = 0; !error && i < 2; i++) {
 		/* A program that did not grow frees as late as one that did. */
 		uint64_t last_ns = freed_ns[i] ?: freed_ns[!i];
 
 		shown[i] = ended[i];
-		if (!at_end && last_ns && is_over(ended[i]) && ended[i]->end_ns - ended[i]->start_ns > last_ns)
+		if (!at_end && last_ns && mmt_report_has_ended(ended[i]) &&
+		    ended[i]->end_ns - ended[i]->start_ns > last_ns)
 			error = report_create_earlier(options[i], ended[i], last_ns, &shown[i]);
 	}
 	return error;

@@ -37,15 +37,6 @@ const char *describe_verdict(enum mmt_verdict verdict)
 	return words[verdict < MMT_VERDICT_KINDS ? verdict : MMT_VERDICT_UNKNOWN];
 }
 
-static uint64_t count_events(const struct mmt_record_summary *summary)
-{
-	uint64_t sum = 0;
-
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		sum += summary->events[kind];
-	return sum;
-}
-
 /* Takes the figures of the report, which judges each process. A recording of many events keeps those of the readings.
  */
 static void judge_report(struct record_end *end, const char *file)
@@ -55,7 +46,7 @@ static void judge_report(struct record_end *end, const char *file)
 	struct mmt_report *report;
 	struct mmt_error *error;
 
-	if (count_events(end->summary) > JUDGED_EVENTS_MAX)
+	if (mmt_event_count_sum(end->summary->events) > JUDGED_EVENTS_MAX)
 		return;
 	mmt_report_options_init(&options);
 	options.input = file;
@@ -323,7 +314,7 @@ void record_end_put_answer(struct record_end *end, const char *file, bool packed
 		mmt_format_bytes(
 		    stream || !file || stat(file, &status) ? summary->file_bytes : (uint64_t)status.st_size, text));
 	if (!failed)
-		put_counted(", ", count_events(summary), "event", "events", "");
+		put_counted(", ", mmt_event_count_sum(summary->events), "event", "events", "");
 	fprintf(stderr, ", %s lost\n", mmt_format_count(summary->lost_events, text));
 	if (summary->lost_faults || (end->options->verbose && summary->fault_samples)) {
 		put_counted("  ", summary->fault_samples, "page fault sample", "page fault samples", "");

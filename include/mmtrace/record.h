@@ -168,6 +168,8 @@ enum mmt_event_count {
 /* For instance "mmap". Static. */
 MMT_PUBLIC const char *mmt_event_count_name(enum mmt_event_count kind);
 
+MMT_PUBLIC uint64_t mmt_event_count_sum(const uint64_t counts[MMT_COUNT_KINDS]);
+
 struct mmt_record_summary {
 	enum mmt_record_end end;
 	uint64_t duration_ns;

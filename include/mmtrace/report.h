@@ -633,6 +633,9 @@ MMT_PUBLIC bool mmt_report_has_nothing_to_see(const struct mmt_report *report);
 MMT_PUBLIC bool mmt_report_has_leak(const struct mmt_report *report);
 MMT_PUBLIC bool mmt_report_was_refused_memory(const struct mmt_report *report);
 
+/* All of its processes have ended. */
+MMT_PUBLIC bool mmt_report_has_ended(const struct mmt_report *report);
+
 /* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments,
  * since peak_ns: the rows do not have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);

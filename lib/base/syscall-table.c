@@ -98,3 +98,12 @@ const char *mmt_event_count_name(enum mmt_event_count kind)
 	call = call_of_counter(kind);
 	return call ? call->name : "";
 }
+
+uint64_t mmt_event_count_sum(const uint64_t counts[MMT_COUNT_KINDS])
+{
+	uint64_t sum = 0;
+
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		sum += counts[kind];
+	return sum;
+}

@@ -374,9 +374,7 @@ static void report_progress(struct recorder *recorder)
 	const struct resident_series *series = &recorder->jobs.memory->resident_series;
 	struct mmt_record_progress *progress = &recorder->progress;
 
-	progress->events = 0;
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		progress->events += recorder->summary.events[kind];
+	progress->events = mmt_event_count_sum(recorder->summary.events);
 	progress->elapsed_ns = clock_now_ns() - recorder->start_ns;
 	progress->file_bytes = writer_bytes(recorder->writer);
 	progress->resident_readings = series->sums.items;

@@ -16,11 +16,8 @@ uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
 	uint64_t unmapped = report->peak_bytes > report->unfreed_bytes ? report->peak_bytes - report->unfreed_bytes : 0;
 	int64_t growth_bytes = mmt_growth_change(&report->growth);
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		if (!report->processes[i].ended)
-			return 0;
-	}
-	if ((verdict != MMT_VERDICT_GROWING && verdict != MMT_VERDICT_TOO_SHORT) || report->peak_ns > report->to_ns ||
+	if (!mmt_report_has_ended(report) || (verdict != MMT_VERDICT_GROWING && verdict != MMT_VERDICT_TOO_SHORT) ||
+	    report->peak_ns > report->to_ns ||
 	    report->to_ns - report->peak_ns > (report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE ||
 	    growth_bytes <= 0 || unmapped <= (uint64_t)growth_bytes / 2)
 		return 0;

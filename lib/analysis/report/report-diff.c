@@ -277,14 +277,19 @@ static uint64_t duration_of(const struct mmt_report *report)
 	return duration_ns < INT64_MAX ? duration_ns : INT64_MAX;
 }
 
-/* Programs that end by themselves do the same work, however long it takes. */
-static bool is_running(const struct mmt_report *report)
+bool mmt_report_has_ended(const struct mmt_report *report)
 {
 	size_t ended = 0;
 
 	while (ended < report->process_count && report->processes[ended].ended)
 		ended++;
-	return ended < report->process_count && !report->windowed && !report->options.keep_ended;
+	return ended == report->process_count;
+}
+
+/* Programs that end by themselves do the same work, however long it takes. */
+static bool is_running(const struct mmt_report *report)
+{
+	return !mmt_report_has_ended(report) && !report->windowed && !report->options.keep_ended;
 }
 
 static void compare_durations(struct mmt_diff *diff)

@@ -75,19 +75,10 @@ void text_source(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
-static uint64_t count_events(const struct mmt_report *report)
-{
-	uint64_t sum = 0;
-
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		sum += report->events[kind];
-	return sum;
-}
-
 void text_events(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
-	uint64_t sum = count_events(report);
+	uint64_t sum = mmt_event_count_sum(report->events);
 	const char *separator = ": ";
 
 	text_add(text, "  %s", text_counted(text, sum, "event", "events"));
@@ -464,7 +455,7 @@ void text_trust(struct text *text, const struct mmt_report *report)
 	uint64_t unchecked = checks.ended.processes + checks.missing.processes;
 
 	text_put(text, text_is_sound(report) ? TEXT_GOOD : TEXT_BAD, "trust:");
-	text_add(text, " %s, %s lost", text_counted(text, count_events(report), "event", "events"),
+	text_add(text, " %s, %s lost", text_counted(text, mmt_event_count_sum(report->events), "event", "events"),
 		 text_count(text, completeness->lost_events));
 	add_stacks(text, completeness, "; ");
 	if (completeness->doubtful_stacks)

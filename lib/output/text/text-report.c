@@ -45,12 +45,10 @@ static void add_doubts(struct text *text, const struct mmt_report *report)
 	const struct mmt_growth *growth = &report->growth;
 	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
 	/* What RSS may change without being a growth. */
-	uint64_t floor_bytes = growth->floor_bytes ? growth->floor_bytes : COMMITTED_FLOOR_BYTES, events = 0;
+	uint64_t floor_bytes = growth->floor_bytes ? growth->floor_bytes : COMMITTED_FLOOR_BYTES;
 	bool grew = mmt_growth_change(growth) > 0 && (uint64_t)mmt_growth_change(growth) > floor_bytes;
 	const char *what = text_measure_with_swap(growth);
 
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		events += report->events[kind];
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
 		text_add(text, "; RSS over time %s: memory mapped before may have grown",
 			 report->windowed ? "is not known for this window" : "was not recorded");
@@ -71,7 +69,7 @@ static void add_doubts(struct text *text, const struct mmt_report *report)
 	if (report->committed_before_bytes > floor_bytes)
 		text_add(text, "; %s of memory mapped before were made accessible",
 			 text_bytes(text, report->committed_before_bytes));
-	if (!events && !report->windowed)
+	if (!mmt_event_count_sum(report->events) && !report->windowed)
 		text_add(text, "; no memory call was recorded: %s",
 			 grew ? "touching memory that is already mapped needs none"
 			      : "the process needed none, or other processes do its work");
