@@ -42,7 +42,7 @@ void reorder_destroy(struct order *order)
 	free(order);
 }
 
-/* Merge two runs into `to`, whose end may be the upper one. With equal times the lower run comes first. */
+/* With equal times the lower run comes first. */
 static void merge_runs(const struct reorder_item *lower, size_t lower_count, const struct reorder_item *upper,
 		       size_t upper_count, struct reorder_item *to)
 {
@@ -56,53 +56,18 @@ static void merge_runs(const struct reorder_item *lower, size_t lower_count, con
 		lower += !take_upper;
 	}
 	memcpy(to, lower, (size_t)(lower_end - lower) * sizeof(*to));
-	to += lower_end - lower;
-	if (to != upper)
-		memcpy(to, upper, (size_t)(upper_end - upper) * sizeof(*to));
+	memcpy(to + (lower_end - lower), upper, (size_t)(upper_end - upper) * sizeof(*to));
 }
 
-/* Merge adjacent pairs of the runs behind the first, between the two arrays. Returns the one with the result. */
-static struct reorder_item *merge_later_runs(struct order *order)
-{
-	struct reorder_item *from = order->items.items, *to = order->merged.items;
-	size_t *runs = order->runs.items;
-
-	while (order->runs.count > 3) {
-		size_t count = order->runs.count - 1, kept = 1;
-		struct reorder_item *merged = to;
-
-		for (size_t i = 1; i < count; i += 2) {
-			size_t middle = runs[i + 1], end = runs[i + 2 <= count ? i + 2 : i + 1];
-
-			merge_runs(from + runs[i], middle - runs[i], from + middle, end - middle, to + runs[i]);
-			runs[kept++] = runs[i];
-		}
-		runs[kept++] = runs[count];
-		order->runs.count = kept;
-		to = from;
-		from = merged;
-	}
-	return from;
-}
-
-/* The first item in [low, high) that is younger; the items are sorted. */
-static size_t find_younger_in(const struct reorder_item *items, size_t low, size_t high, uint64_t time_ns)
-{
-	return low + partition_point(high - low, i, items[low + i].time_ns <= time_ns);
-}
-
-/* Merge the waiting records into one run. The first run is already sorted; nearly all new records are younger, so merge
- * these first, and then with the end of the first run. */
+/* Merge the waiting records into one run: adjacent pairs of runs, from one array to the other, until one is left. */
 static struct mmt_error *sort(struct order *order)
 {
-	struct reorder_item *items = order->items.items, *later;
-	size_t start, middle, end;
 	bool enough;
 
 	order->runs.count = 0;
 	enough = vector_push(&order->runs, order->first);
 	for (size_t i = order->sorted > order->first ? order->sorted : order->first + 1; i < order->items.count; i++) {
-		if (items[i].time_ns < items[i - 1].time_ns)
+		if (order->items.items[i].time_ns < order->items.items[i - 1].time_ns)
 			enough &= vector_push(&order->runs, i);
 	}
 	if (!enough || !vector_push(&order->runs, order->items.count) ||
@@ -110,21 +75,32 @@ static struct mmt_error *sort(struct order *order)
 				  sizeof(struct reorder_item)))
 		return &error_no_memory;
 	order->sorted = order->items.count;
-	if (order->runs.count == 2)
-		return NULL;
-	later = merge_later_runs(order);
-	middle = order->runs.items[1];
-	end = order->runs.items[2];
-	start = find_younger_in(items, order->first, middle, later[middle].time_ns);
-	memcpy(order->merged.items + start, items + start, (middle - start) * sizeof(*items));
-	merge_runs(order->merged.items + start, middle - start, later + middle, end - middle, items + start);
+	while (order->runs.count > 2) {
+		size_t *runs = order->runs.items, count = order->runs.count - 1, kept = 0;
+		__typeof__(order->items) from = order->items;
+
+		order->merged.count = from.count;
+		order->items = order->merged;
+		order->merged = from;
+		for (size_t i = 0; i < count; i += 2) {
+			size_t middle = runs[i + 1], end = runs[i + 2 <= count ? i + 2 : i + 1];
+
+			merge_runs(from.items + runs[i], middle - runs[i], from.items + middle, end - middle,
+				   order->items.items + runs[i]);
+			runs[kept++] = runs[i];
+		}
+		runs[kept++] = runs[count];
+		order->runs.count = kept;
+	}
 	return NULL;
 }
 
 /* The first younger record; the waiting records are sorted. */
 static size_t find_younger(const struct order *order, uint64_t time_ns)
 {
-	return find_younger_in(order->items.items, order->first, order->items.count, time_ns);
+	const struct reorder_item *items = order->items.items + order->first;
+
+	return order->first + partition_point(order->items.count - order->first, i, items[i].time_ns <= time_ns);
 }
 
 static inline void place_in_time(struct order *order, struct reorder_item *item, bool from_ring)

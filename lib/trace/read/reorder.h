@@ -33,9 +33,8 @@ struct reorder_item {
 
 struct order {
 	/* From `first` on: records to hand out, up to `releasable`, then other sorted ones, then new ones. */
-	VECTOR(struct reorder_item) items;
-	VECTOR(struct reorder_item) merged; /* room for merging */
-	VECTOR(size_t) runs;		    /* start of each run, and finally the end of the last */
+	VECTOR(struct reorder_item) items, merged; /* merged: room for merging */
+	VECTOR(size_t) runs;			   /* start of each run, and finally the end of the last */
 	size_t first, releasable;
 	size_t sorted;		  /* everything before it is sorted */
 	uint64_t youngest_ns;	  /* of this round and those before */
