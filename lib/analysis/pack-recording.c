@@ -143,15 +143,9 @@ static struct mmt_error *name_vtables(struct heap_censuses *heaps, const struct 
 			if (!name)
 				continue;
 			free(group->name);
-			*group = (struct mmt_heap_group){MMT_HEAP_TYPE,
-							 group->smallest_bytes,
-							 group->largest_bytes,
-							 group->count,
-							 group->bytes,
-							 group->after_free_count,
-							 group->after_free_bytes,
-							 name,
-							 0};
+			group->content = MMT_HEAP_TYPE;
+			group->name = name;
+			group->offset = 0;
 		}
 	}
 	return error;

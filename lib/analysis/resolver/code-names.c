@@ -115,6 +115,7 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 		frame.module_offset = key->address;
 	if (count)
 		return put_names(resolver, record, &frame, functions, count);
+	functions[0] = (struct module_frame){0};
 	if (!key->readable && (key->generated || key->kind == MMT_FRAME_JIT))
 		frame.module = "[jit]";
 	if (!key->readable && key->generated) {
@@ -122,17 +123,14 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 		code = jit_names_describe(names, key->generated);
 		perf_map_normalise(code.name, normalised, sizeof(normalised));
 		frame.kind = MMT_FRAME_JIT;
-		frame.raw_function = code.name;
-		frame.function = strcmp(normalised, code.name) ? arena_string(&resolver->arena, normalised) : code.name;
-		frame.source_file =
-		    jit_names_line(names, key->generated, record->address - key->is_return_address, &frame.source_line);
-		if (!frame.function)
+		functions->raw_function = code.name;
+		functions->function =
+		    strcmp(normalised, code.name) ? arena_string(&resolver->arena, normalised) : code.name;
+		functions->source_file = jit_names_line(names, key->generated, record->address - key->is_return_address,
+							&functions->source_line);
+		if (!functions->function)
 			return false;
 	}
-	functions[0] = (struct module_frame){.function = frame.function,
-					     .raw_function = frame.raw_function,
-					     .source_file = frame.source_file,
-					     .source_line = frame.source_line};
 	return put_names(resolver, record, &frame, functions, 1);
 }
 
