@@ -179,9 +179,9 @@ DO(mmapped_bytes, BYTES, true, MMT_PLAIN, "size of these")
 #define MMT_HEAP_KIND_FIGURES(DO)                                                                                     \
 DO(smallest_bytes, BYTES, true, MMT_PLAIN, "size of the smallest block, with its header of 8 bytes")                  \
 DO(largest_bytes, BYTES, true, MMT_PLAIN, "of the largest")                                                           \
-DO(start_count, COUNT, true, MMT_PLAIN, "blocks in the first census")                                                 \
+DO(start_count, COUNT, true, MMT_PLAIN, "blocks in the first reading")                                                 \
 DO(end_count, COUNT, true, MMT_PLAIN, "in the last one")                                                              \
-DO(start_bytes, BYTES, true, MMT_PLAIN, "size of these in the first census")                                          \
+DO(start_bytes, BYTES, true, MMT_PLAIN, "size of these in the first reading")                                          \
 DO(end_bytes, BYTES, true, MMT_PLAIN, "in the last one")                                                              \
 DO(after_free_count, COUNT, true, MMT_PLAIN, "blocks at the end directly above free memory, which they keep")         \
 DO(after_free_bytes, BYTES, true, MMT_PLAIN, "size of that free memory")

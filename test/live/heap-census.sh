@@ -125,7 +125,7 @@ expect_json '.heaps | length == 1 and (.[0] | .end.free_bytes - .start.free_byte
 expect_json '.heaps[0].kinds | any(.name == "app::Session" and .start_count == .end_count)' diff.json
 expect_json '.heaps[0].kinds | any(.smallest_bytes <= 512 and .largest_bytes >= 512 and .end_count - .start_count >= 990)' diff.json
 "$MMTRACE" diff --no-pager plain.data "$recording" >diff.txt || fail "diff: status $?"
-grep -Eq 'malloc heap \+[0-9.]+ MiB from the last count in the first recording to that in the second: in use \+.*: fragmentation' diff.txt ||
+grep -Eq 'malloc heap \+[0-9.]+ MiB from the last reading of the first recording to that of the second: in use \+.*: fragmentation' diff.txt ||
 	fail "diff does not compare the heaps: $(head -20 diff.txt)"
 
 # The other way round, it says what is gone.

@@ -686,6 +686,8 @@ START_TEST(aligned_memory_without_glibc_is_no_arena)
 	for (size_t i = 0; i < report->growth.part_count; i++)
 		ck_assert(!report->growth.parts[i].arena);
 	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->bytes, 25 * PAGE);
+	ck_assert_uint_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->mapped_bytes, 32 * PAGE);
+	ck_assert_uint_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->filled_bytes, 27 * PAGE);
 	assert_kind(&report->growth, MMT_CLASS_ANON, false, 2 + 3, 27 + 4 + 8);
 	mmt_report_destroy(report);
 }

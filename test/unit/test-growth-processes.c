@@ -235,7 +235,7 @@ START_TEST(ended_processes_hide_none_that_grows)
 	ck_assert(report->growth.by_process);
 	ck_assert(!report->growth.by_pss && !report->growth.pss_missing);
 	ck_assert(report->processes[0].readings->grows && !report->processes[1].readings->grows);
-	expect_text(report, "GROWING: parent (pid 100) +79.00 MiB, and still rising at the end: +60.");
+	expect_text(report, "GROWING: 1 process grows\n    +79.00 MiB  ");
 	expect_text(report, "All 4 processes together: RSS -11.00 MiB.");
 	mmt_report_destroy(report);
 }

@@ -893,6 +893,8 @@ static const struct {
     {"acme::storage::engine::cache::Cache::insert(int) (app)", "...rage::engine::cache::Cache::insert"},
     {"acme::(anonymous namespace)::storage::cache::insert() (app)", "...namespace)::storage::cache::insert"},
     {"a_name_space::the_function_of_the_program_that_keeps_it(int)", "the_function_of_the_pr...hat_keeps_it"},
+    {"acme::storage::LruCacheWithEviction<std::pair<int, long> >::insert_into_segment(int)",
+     "LruCacheWithE...::insert_into_segment"},
     {"github.com/acme/server/internal/cache.(*Cache).Insert", "...ver/internal/cache.(*Cache).Insert"},
     {"JS:*onRequest /srv/application/lib/server/handlers.js:12:7", "JS:*onRequest /srv/app...lers.js:12:7"},
     {"/srv/application/files/of/the/data/base/with/records", "/srv/application/files...with/records"},
@@ -1189,8 +1191,7 @@ START_TEST(leaks_without_growth)
 		enum mmt_verdict verdict;
 		const char *line;
 	} lines[] = {
-	    {MMT_VERDICT_TOO_SHORT,
-	     "\nLEAK: RSS 0 B so far, judged by the mappings below.\n"},
+	    {MMT_VERDICT_TOO_SHORT, "\nLEAK: RSS 0 B so far, judged by the mappings below.\n"},
 	    {MMT_VERDICT_STEADY, "\nSTEADY: RSS has no steady trend: 0 B from start to end, noise 256.0 KiB. But 4.00 "
 				 "MiB below are a LEAK.\n"},
 	    {MMT_VERDICT_SHRINKING, "\nSHRINKING: RSS 0 B. But 4.00 MiB below are a LEAK.\n"},
@@ -1915,6 +1916,16 @@ START_TEST(parts_of_growth)
 	ASSERT_HAS(text, "\n     -8.00 KiB  not explained: ");
 	ASSERT_ABSENT(text, "guess");
 	free(text);
+	/* A pool of which more is touched, and how far that can go; it is not known of a malloc arena. */
+	parts[0].mapped_bytes = 1 << 30;
+	parts[0].filled_bytes = 412 << 20;
+	for (int arena = 0; arena < 2; arena++) {
+		parts[0].arena = arena;
+		text = render(&report, &(struct mmt_text_options){0});
+		ck_assert(!!strstr(text, "\n                412.0 MiB of 1.00 GiB touched: it can grow by at most 612.0 "
+					 "MiB\n") == !arena);
+		free(text);
+	}
 	/* What no function is known for is said, unless it is within the error. */
 	for (uint64_t missing = 4; missing <= 16; missing += 4) {
 		parts[0].bytes = (40 + (int64_t)missing) << 20;
@@ -2313,8 +2324,8 @@ START_TEST(touched_stack_is_on_the_first_screen)
 	}
 	/* A leak stands before it. */
 	cause.verdict = MMT_ROW_LEAK;
-	text = render(&report, &(struct mmt_text_options){
-					 .width = 80, .stack_frames = 12, .limit = 10, .sort = MMT_SORT_MEMORY});
+	text = render(
+	    &report, &(struct mmt_text_options){.width = 80, .stack_frames = 12, .limit = 10, .sort = MMT_SORT_MEMORY});
 	ck_assert(strstr(text, "\ntouched: 40.00 MiB") > strstr(text, "\ntrust: "));
 	free(text);
 }
@@ -2657,15 +2668,17 @@ START_TEST(verdict_of_diff)
 		const char *text;
 	} cases[] = {
 	    {1 << 20, 48 << 20,
-	     "WORSE: RSS +48.00 MiB per minute in the second recording, +1.00 MiB in the first; most in a LEAK by "
-	     "f.\n"},
+	     "WORSE: RSS +48.00 MiB per minute in the second recording, +1.00 MiB in the first (48.0 times); most "
+	     "in a LEAK by f.\n"},
 	    {0, 48 << 20, "WORSE: RSS +48.00 MiB per minute in the second recording, level in the first; most in"},
 	    {48 << 20, 1 << 20, "BETTER: RSS +1.00 MiB per minute in the second recording, +48.00 MiB in the first.\n"},
 	    {1 << 20, 1 << 20, "NO FASTER: RSS +1.00 MiB"},
 	    {-100 * 1048576, -10 * 1048576, "NO FASTER: RSS -10.00 MiB"},
 	    {-100 * 1048576, 0, "NO FASTER: RSS level in the second recording, -100"},
 	    /* The cause has less than half of it. */
-	    {1 << 20, 98 << 20, "WORSE: RSS +98.00 MiB per minute in the second recording, +1.00 MiB in the first.\n"},
+	    {1 << 20, 98 << 20,
+	     "WORSE: RSS +98.00 MiB per minute in the second recording, +1.00 MiB in the first (98.0 "
+	     "times).\n"},
 	    {MMT_RATE_UNKNOWN, 1 << 20, ""},
 	};
 	struct mmt_report before = sample_report(), after = sample_report();

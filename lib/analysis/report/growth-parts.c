@@ -5,6 +5,9 @@
 #include "analysis/report/classes.h"
 
 #define PLACE_SHIFT 60
+/* Keys of sums about a part, which are no parts: the size of its mappings that grew, and what is resident of them. */
+#define MAPPED_OF ((uint64_t)(MMT_GROWTH_PLACES - MMT_GROWTH_BEFORE) << PLACE_SHIFT)
+#define FILLED_OF (MAPPED_OF + (1ULL << PLACE_SHIFT))
 #define SIZE_MAX_COMPARED (1LL << 59) /* no real process is larger */
 #define ARENA_BIT (1ULL << 59)
 #define HEAP_SHIFT 56 /* enum gc_heap, 3 bits */
@@ -116,6 +119,9 @@ static struct mmt_error *count_changes(struct process_pages *pages, struct page_
 		}
 		key = make_key(replay, &piece, &heaps);
 		error = add(&of->parts, key, (int64_t)(after - before));
+		if (!error && key >> PLACE_SHIFT == MMT_GROWTH_BEFORE && after > before)
+			error = add(&of->parts, key + MAPPED_OF, (int64_t)(piece.end - piece.start))
+				    ?: add(&of->parts, key + FILLED_OF, (int64_t)after);
 		if (error || !replay->touched.recorded)
 			continue;
 		heap = heap_of(replay, &piece, memory_class, &heaps);
@@ -427,7 +433,7 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 
-		if (!bytes)
+		if (!bytes || key >> PLACE_SHIFT >= MMT_GROWTH_PLACES)
 			continue;
 		*part = (struct mmt_growth_part){.place = (enum mmt_growth_place)(key >> PLACE_SHIFT),
 						 .memory_class = MMT_CLASS_KINDS,
@@ -435,6 +441,7 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 						 .order = key};
 		if (part->place == MMT_GROWTH_BEFORE) {
 			uint32_t path = key & ARENA_BIT ? 0 : classes_kind_path((uint32_t)key);
+			const uint64_t *mapped = map_get(&sums->bytes, key + MAPPED_OF);
 
 			part->arena = key & ARENA_BIT;
 			part->memory_class = part->arena ? MMT_CLASS_ANON : classes_kind_class((uint32_t)key);
@@ -443,6 +450,8 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 				return &error_no_memory;
 			part->runtime = gc_heap_name((enum gc_heap)(key >> HEAP_SHIFT & HEAP_MASK));
 			part->pattern = growth_pattern(part);
+			part->mapped_bytes = mapped ? *mapped : 0;
+			part->filled_bytes = mapped ? *map_get(&sums->bytes, key + FILLED_OF) : 0;
 		}
 		error = touchers_publish(&sums->touched, rows, part);
 		if (error)

@@ -36,8 +36,8 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 
 #define FAILURE_MEMBERS(DO) DO(error) DO(count) DO(asked_bytes) DO(first_ns) DO(last_ns)
 
-#define PART_MEMBERS(DO) DO(runtime) DO(hint) DO(bytes) DO(touched_bytes) DO(touched_error_bytes) \
-	DO(unattributed_bytes)
+#define PART_MEMBERS(DO) DO(runtime) DO(hint) DO(bytes) DO(mapped_bytes) DO(filled_bytes) \
+	DO(touched_bytes) DO(touched_error_bytes) DO(unattributed_bytes)
 
 #define STEP_MEMBERS(DO) \
 	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) \

@@ -107,8 +107,8 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 static void put_sizes(struct text *text, const char *what, uint64_t first_bytes, uint64_t start_bytes,
 		      uint64_t end_bytes)
 {
-	text_format(text, TEXT_STRONG, "  %s: %s when the first ended, %s when the second began, %s at its end", what,
-		    text_bytes(text, first_bytes), text_bytes(text, start_bytes), text_bytes(text, end_bytes));
+	text_add(text, "  %s: %s when the first ended, %s when the second began, %s at its end", what,
+		 text_bytes(text, first_bytes), text_bytes(text, start_bytes), text_bytes(text, end_bytes));
 	text_line(text, TEXT_STRONG, ": %s between the recordings, %s in the second",
 		  text_change(text, (int64_t)(start_bytes - first_bytes)),
 		  text_change(text, (int64_t)(end_bytes - start_bytes)));
@@ -217,6 +217,8 @@ void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 	text_add(text, ": %s %s%s in the second recording, %s in the first", text_measure(after),
 		 second ? text_change(text, second) : "level", second ? " per minute" : "",
 		 first ? text_change(text, first) : "level");
+	if (worse && first > noise)
+		text_add(text, " (%.1f times)", (double)second / (double)first);
 	if (diff->relation == MMT_DIFF_SAME_PROCESS && after->start_bytes != before->end_bytes)
 		text_add(text, "; RSS %s between them",
 			 text_change(text, (int64_t)(after->start_bytes - before->end_bytes)));
@@ -231,7 +233,7 @@ void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 		text_add(text, "; most in %s%s", mmt_row_leaks(cause->verdict) && cause->name ? "a LEAK by " : "",
 			 text_cause_name(cause));
 		if (other && !cause->name)
-			text_add(text, ", %s%s", words.before_other, other);
+			text_add(text, ", %s%s, which need not keep it", words.before_other, other);
 	}
 	text_add(text, ".");
 	text_end_sentence(text, TEXT_STRONG, 2);
@@ -278,7 +280,8 @@ static void put_moments(struct text *text, const struct mmt_diff *diff)
 		text_line(text, TEXT_PLAIN, ": what was freed after that counts.");
 }
 
-static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
+static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry,
+			struct text_explanations *explanations)
 {
 	static const struct mmt_row none = {0};
 	const struct mmt_row *from = entry->before ? entry->before : &none, *to = entry->after ? entry->after : &none;
@@ -286,8 +289,10 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT];
 	struct verdict_word verdict = {0};
 
-	if (entry->after)
+	if (entry->after) {
 		verdict = text_verdict_word(diff->after, entry->after->verdict);
+		explanations->verdicts[entry->after->verdict] = true;
+	}
 	text->indent = ROW_INDENT;
 	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
 		    "%11s", text_change(text, entry->bytes));
@@ -300,7 +305,7 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
 		text_part(text, TEXT_PLAIN, "%s mappings", text_count(text, to->unfreed_count));
 		if (from->unfreed_bytes)
-			text_part(text, TEXT_PLAIN, "after %s in the first recording",
+			text_part(text, TEXT_PLAIN, "after %s by it in the first recording",
 				  text_bytes(text, from->unfreed_bytes));
 	} else {
 		text_part(text, TEXT_PLAIN, "%s to %s", text_bytes(text, from->unfreed_bytes),
@@ -331,19 +336,19 @@ const char *text_diff_uncertain(const struct mmt_diff_entry *entry, char room[TE
 }
 
 static void put_entry(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry,
-		      struct text_stack_marks *marks)
+		      struct text_explanations *explanations)
 {
 	const struct mmt_row *row = entry->after ? entry->after : entry->before;
 	char room[TEXT_DIFF_UNCERTAIN_BYTES];
 
 	text_end_line(text);
-	put_figures(text, diff, entry);
+	put_figures(text, diff, entry, explanations);
 	if (entry->differing_frames) {
 		text_pad_to(text, STACK_INDENT);
 		text_put_sentence(text, TEXT_BAD, text_diff_uncertain(entry, room), STACK_INDENT);
 	}
 	if (!row->name) {
-		text_stack(text, row, NULL, STACK_INDENT, marks);
+		text_stack(text, row, NULL, STACK_INDENT, &explanations->marks);
 	} else {
 		text_pad_to(text, STACK_INDENT);
 		text_put_name(text, TEXT_PLAIN, row->name, 0);
@@ -385,7 +390,7 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	text_diff_relation(&text, diff);
 	text_diff_heaps(&text, diff, false);
 	for (size_t i = 0; i < selection.count; i++)
-		put_entry(&text, diff, selection.entries[i], &explanations.marks);
+		put_entry(&text, diff, selection.entries[i], &explanations);
 	if (selection.hidden_count) {
 		text_end_line(&text);
 		text_format(&text, TEXT_PLAIN, "%s more changed %s", text_count(&text, selection.hidden_count),

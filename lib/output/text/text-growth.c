@@ -343,6 +343,15 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 	if (part->bytes >= PART_FLOOR_BYTES)
 		put_touchers(text, report, part);
+	/* A pool, for instance; a heap grows by calls, and what is in it comes and goes. */
+	if (part->bytes >= PART_FLOOR_BYTES && part->mapped_bytes > part->filled_bytes &&
+	    (part->memory_class == MMT_CLASS_ANON || part->memory_class == MMT_CLASS_SHM) && !part->arena) {
+		text_pad_to(text, PART_INDENT);
+		text_add(text, "%s of %s touched: it can grow by at most %s", text_bytes(text, part->filled_bytes),
+			 text_bytes(text, part->mapped_bytes),
+			 text_bytes(text, part->mapped_bytes - part->filled_bytes));
+		text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
+	}
 	if (part->place == MMT_GROWTH_BEFORE && !mmt_report_has_leak(report))
 		text_put_part_hint(text, part);
 }

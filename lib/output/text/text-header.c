@@ -453,9 +453,11 @@ void text_trust(struct text *text, const struct mmt_report *report)
 	const struct mmt_completeness *completeness = &report->completeness;
 	struct checks checks = checks_sum(report);
 	uint64_t unchecked = checks.ended.processes + checks.missing.processes;
+	uint64_t event_count = mmt_event_count_sum(report->events);
 
 	text_put(text, text_is_sound(report) ? TEXT_GOOD : TEXT_BAD, "trust:");
-	text_add(text, " %s, %s lost", text_counted(text, mmt_event_count_sum(report->events), "event", "events"),
+	text_add(text, " %s%s, %s lost", text_counted(text, event_count, "event", "events"),
+		 event_count ? "" : " (touching memory needs no call)",
 		 text_count(text, completeness->lost_events));
 	add_stacks(text, completeness, "; ");
 	if (completeness->doubtful_stacks)

@@ -175,6 +175,8 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	int64_t free_bytes = free_change(heap), mmapped;
 
 	add_heap_name(text, "  ", report, heap);
+	if (heap == report->heaps && report->heap_count > 1)
+		text_add(text, ", one of %s,", text_counted(text, report->heap_count, "heap", "heaps"));
 	text_add(text, " ");
 	add_bytes(text, heap, change_of(heap));
 	text_add(text, "%s: in use ", since);
@@ -329,7 +331,7 @@ void text_diff_heaps(struct text *text, const struct mmt_diff *diff, bool blocks
 			continue;
 		if (!blocks) {
 			put_answer(text, diff->after, heap,
-				   " from the last count in the first recording to that in the second");
+				   " from the last reading of the first recording to that of the second");
 			continue;
 		}
 		text_end_line(text);

@@ -144,19 +144,16 @@ void text_put_growers(struct text *text, const struct mmt_report *report)
 
 	for (size_t i = 0; i < report->process_count; i++)
 		growers += report->processes[i].readings && report->processes[i].readings->grows;
-	if (growers > 1)
-		text_add(text, "%s processes grow: ", text_count(text, growers));
+	text_line(text, TEXT_STRONG, "%s%s", text_counted(text, growers, "process grows", "processes grow"),
+		  growers > SHARES_NAMED ? ", most of all" : "");
 	for (; named < SHARES_NAMED && (process = text_next_process(report, process, rank_grower)); named++) {
-		text_add(text, "%s", named ? "; " : "");
+		text_format(text, TEXT_STRONG, "  %12s %12s per minute  ",
+			    text_change(text, process->readings->growth_bytes),
+			    text_change(text, process->readings->bytes_per_minute));
 		text_add_process(text, process);
-		text_add(text, " %s%s %s per minute", text_change(text, process->readings->growth_bytes),
-			 growers > 1		     ? ""
-			 : process->readings->rising ? ", and still rising at the end:"
-						     : ", level at the end:",
-			 text_change(text, process->readings->bytes_per_minute));
+		text_add(text, ", %s at the end", process->readings->rising ? "still rising" : "level");
+		text_end_sentence(text, TEXT_STRONG, 2 * TEXT_INDENT);
 	}
-	text_add(text, growers > named ? "; and others." : ".");
-	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 	text_add(text, "  All %s processes together: %s %s.", text_count(text, report->process_count),
 		 text_measure_with_swap(&report->growth), text_change(text, mmt_growth_change(&report->growth)));
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);

@@ -238,6 +238,8 @@ static void put_sizes_of_kinds(struct text *text, const struct mmt_report *repor
 	}
 	if (row->committed_before_bytes)
 		put_part_bytes(text, "committed in memory mapped before", row->committed_before_bytes);
+	if (row->verdict == MMT_ROW_KEEPS_GROWING && !row->pattern && row->committed_bytes > row->memory_bytes)
+		put_part_bytes(text, "untouched", row->committed_bytes - row->memory_bytes);
 	if (row->reserved_bytes)
 		put_part_bytes(text, "reserved", row->reserved_bytes);
 	if (row->resident_bytes != MMT_UNKNOWN && !row->memory_bytes && row->committed_bytes)
@@ -409,13 +411,17 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 			text_end_line(text);
 		}
 		text->indent = ROW_INDENT;
-		put_lead(text, report, row, memory_bytes);
-		put_sort_key(text, report, row, options->sort);
-		put_verdict(text, report, row);
-		explanations->verdicts[row->verdict] = true;
-		put_kind(text, row);
-		put_counts(text, row);
-		put_sizes_of_kinds(text, report, row, options->sort);
+		if (i == first && text->below) {
+			text_format(text, TEXT_STRONG, "%2" PRIu32 "  complete", row->id);
+		} else {
+			put_lead(text, report, row, memory_bytes);
+			put_sort_key(text, report, row, options->sort);
+			put_verdict(text, report, row);
+			explanations->verdicts[row->verdict] = true;
+			put_kind(text, row);
+			put_counts(text, row);
+			put_sizes_of_kinds(text, report, row, options->sort);
+		}
 		if (text->room->extras || text->below) {
 			put_history(text, report, row);
 			put_threads(text, report, row);

@@ -8,7 +8,7 @@
 #include "output/selection.h"
 
 #define TEXT_PART_MAX 512
-#define NAME_BYTES 1024	    /* longer names are only cut in the middle */
+#define NAME_BYTES 4096	    /* longer names are only cut in the middle */
 #define NAMESPACE_COLUMNS 8 /* shorter ones stay */
 
 static const char *const style_codes[] = {
@@ -146,21 +146,26 @@ static void empty_templates(char name[NAME_BYTES])
 	name[length] = '\0';
 }
 
-/* The function behind its namespaces, classes or packages. */
-static const char *find_function(const char *name)
+/* The function behind its namespaces, classes or packages; *class_ret: its innermost class, or the function itself. */
+static const char *find_function(const char *name, const char **class_ret)
 {
 	const char *function = name, *slash = strchr(name, ' ') ? NULL : strrchr(name, '/');
 
-	for (const char *next = name; (next = strstr(next, "::")) != NULL; next += 2)
+	*class_ret = name;
+	for (const char *next = name; (next = strstr(next, "::")) != NULL; next += 2) {
+		*class_ret = function;
 		function = next + 2;
-	return function == name && slash ? slash + 1 : function;
+	}
+	if (function > name || !slash)
+		return function;
+	return *class_ret = slash + 1;
 }
 
 static void put_short_name(struct text *text, const char *name, unsigned columns_max)
 {
 	unsigned columns, first = (columns_max - 3) * 2 / 3, last = columns_max - 3 - first;
 	char brief[NAME_BYTES], *end;
-	const char *function;
+	const char *function, *class = name;
 
 	if (strlen(name) < sizeof(brief) && *name != '/') {
 		memcpy(brief, name, strlen(name) + 1);
@@ -170,13 +175,18 @@ static void put_short_name(struct text *text, const char *name, unsigned columns
 			empty_templates(brief);
 		name = brief;
 	}
-	function = *name == '/' ? name : find_function(name);
+	function = *name == '/' ? name : find_function(name, &class);
 	if (function > name + NAMESPACE_COLUMNS && text_name_columns(text, name) > columns_max) {
-		if (text_name_columns(text, function) + 3 > columns_max) {
+		columns = text_name_columns(text, function) + 2;
+		if (columns + 1 > columns_max) {
 			name = function;
 		} else {
-			first = 0;
-			last = columns_max - 3;
+			/* "...", the class and the function; or the beginning of the class and the function. */
+			bool fits = text_name_columns(text, class) + 3 <= columns_max || columns + 3 > columns_max;
+
+			name = fits ? name : class;
+			last = fits ? columns_max - 3 : columns;
+			first = columns_max - 3 - last;
 		}
 	}
 	columns = text_name_columns(text, name);
