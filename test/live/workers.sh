@@ -68,7 +68,7 @@ expect_json ".groups[0].pids == [$worker] and .groups[0].resident_bytes >= $size
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 name=$(cat "/proc/$worker/comm")
 head -1 report.txt | grep -q "^5 processes: $name x 5, " || fail "equal names are not grouped: $(head -3 report.txt)"
-head -4 report.txt | grep -qE "^  by process: $name \(pid $worker\) \+(4[89]|5[0-9])\.[0-9]* MiB" ||
+head -4 report.txt | grep -qE "^ +\+(4[89]|5[0-9])\.[0-9]* MiB  $name \(pid $worker\)" ||
 	fail "the first lines do not name the worker that grew: $(head -6 report.txt)"
 grep -A 1 '^  process ' report.txt | grep -qE "^  $name \($worker\) +\+[45][0-9]\.[0-9]* MiB" ||
 	fail "the table does not begin with the worker that grew: $(cat report.txt)"

@@ -188,7 +188,7 @@ START_TEST(copies_on_write_are_growth)
 	/* What the parent has alone at last, others have stopped sharing. */
 	ck_assert_int_le(mmt_process_growth(&report->processes[0]), MEBIBYTE);
 	expect_no_text(report, "idle");
-	expect_text(report, ", shared pages and others +");
+	expect_text(report, "  shared pages and other processes\n");
 	expect_text(report, " MiB  private\n");
 	mmt_report_destroy(report);
 }
@@ -456,7 +456,7 @@ START_TEST(shared_memory_of_a_server_grows)
 	ck_assert(report->processes[0].readings->grows);
 	ck_assert(!report->processes[1].readings->grows);
 	ck_assert_int_eq(mmt_process_growth(&report->processes[0]), (READINGS - 1) * (int64_t)MEBIBYTE / 4);
-	expect_text(report, "(+15.00 MiB per minute)");
+	expect_text(report, ", +15.00 MiB per minute\n");
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -859,7 +859,7 @@ START_TEST(share_of_a_process_is_its_growth)
 	ck_assert(report->growth.by_pss);
 	ck_assert_uint_gt(report->processes[1].readings->end_private_bytes,
 			  report->processes[1].readings->start_private_bytes + POOL / 2);
-	expect_text(report, "  by process: worker (pid 101) +20.00 MiB (+15");
+	expect_text(report, "\n    +20.00 MiB  worker (pid 101), +15");
 	mmt_report_destroy(report);
 }
 END_TEST

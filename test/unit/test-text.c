@@ -507,8 +507,9 @@ START_TEST(growth_of_processes)
 	ASSERT_HAS(text, "7 processes: master (pid 100), worker x 6, ");
 	ASSERT_HAS(
 	    text,
-	    "\n  by process: worker (pid 102) +41.00 MiB, worker (pid 104) +30.00 MiB (started: all of it), others "
-	    "-17.00 MiB\n"
+	    "\n    +41.00 MiB  worker (pid 102)\n"
+	    "    +30.00 MiB  worker (pid 104), which started: all of it\n"
+	    "    -17.00 MiB  other processes\n"
 	    "  2 processes that ended had each grown by more than 1 MiB, by 50.00 MiB in total, since they were first "
 	    "read, of these process 105 most, by 25.00 MiB: "
 	    "`report --pid 105` shows what it held when it ended.\n");
@@ -525,7 +526,7 @@ START_TEST(growth_of_processes)
 	report.growth.end_bytes = 89 << 20;
 	processes[5].ended = false;
 	text = render(&report, &(struct mmt_text_options){.width = 400});
-	ASSERT_ABSENT(text, "by process: ");
+	ASSERT_ABSENT(text, "MiB  worker (pid");
 	ASSERT_ABSENT(text, "that ended had grown");
 	free(text);
 }

@@ -88,7 +88,7 @@ const char *text_measure_with_swap(const struct mmt_growth *growth);
 void text_put_measure(struct text *text, const struct mmt_report *report);
 /* The reason for the verdict if processes grow whose growth the sum of all does not show. */
 void text_put_growers(struct text *text, const struct mmt_report *report);
-/* "by process: postgres (pid 26649) +85.20 MiB, others +3.77 MiB" */
+/* "+85.20 MiB  postgres (pid 26649), +12.00 MiB per minute", a line each. */
 void text_put_shares(struct text *text, const struct mmt_report *report);
 /* By how much the processes that ended had grown. */
 void text_put_growth_of_ended(struct text *text, const struct mmt_report *report);

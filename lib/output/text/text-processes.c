@@ -185,14 +185,15 @@ static bool rank_share(const struct mmt_report *report, const struct mmt_process
 
 #define ENDED_FLOOR_BYTES (1 << 20) /* a process that starts up grows by less */
 
-/* "by process: postgres (pid 26649) +85.20 MiB, others +3.77 MiB" */
+/* "+85.20 MiB  postgres (pid 26649), +12.00 MiB per minute" */
 void text_put_shares(struct text *text, const struct mmt_report *report)
 {
 	int64_t change = mmt_growth_change(&report->growth), rest = change;
 	const struct mmt_process *process = NULL;
 	size_t named = 0;
 
-	if (report->process_count < 2 || change <= (int64_t)report->growth.floor_bytes)
+	/* The rows by process show it, too. */
+	if (report->process_count < 2 || change <= (int64_t)report->growth.floor_bytes || report->by == MMT_BY_PROCESS)
 		return;
 	for (; named < SHARES_NAMED && (process = text_next_process(report, process, rank_share)); named++) {
 		int64_t share;
@@ -200,19 +201,18 @@ void text_put_shares(struct text *text, const struct mmt_report *report)
 		(void)rank_share(report, process, &share);
 		if (share <= 0 || share < change / TEXT_NEGLIGIBLE)
 			break;
-		text_add(text, "%s", named ? ", " : "  by process: ");
+		text_format(text, TEXT_STRONG, "  %12s  ", text_change(text, share));
 		text_add_process(text, process);
-		text_add(text, " %s", text_change(text, share));
 		if (process->readings->start_ns > report->growth.start_ns)
-			text_add(text, " (started: all of it)");
+			text_add(text, ", which started: all of it");
 		if (process->readings->grows)
-			text_add(text, " (%s per minute)", text_change(text, process->readings->bytes_per_minute));
+			text_add(text, ", %s per minute", text_change(text, process->readings->bytes_per_minute));
+		text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 		rest -= share;
 	}
-	if (named && rest)
-		text_add(text, ", %s %s", report->growth.by_pss ? "shared pages and others" : "others",
-			 text_change(text, rest));
-	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
+	if (named)
+		text_put_rest(text, rest,
+			      report->growth.by_pss ? "shared pages and other processes" : "other processes");
 }
 
 /* The memory of a worker that is replaced again and again goes with it: all of them together may be steady. */
