@@ -21,8 +21,7 @@ struct sum {
 	double unread;			 /* of `resident`: in processes whose Pss was never read */
 	double gained, lost;		 /* since the reading before; see struct memory_point */
 	uint32_t processes, without_pss; /* without_pss: that one of them started or ended meanwhile counts, too */
-	double started, ended; /* since the reading before: what processes that did so have of shared memory, */
-	double came;	       /* and their Pss less RSS; of those that ended, the reverse */
+	double started, ended; /* since the reading before: what processes that did so have of shared memory */
 	bool sole;	       /* no other process has memory */
 	double brief;	       /* what the brief children, which do not count, have of their own */
 };
@@ -294,7 +293,6 @@ static void add_process(struct judgement *judgement, const struct process *proce
 		sum->sole |= sole;
 		sum->without_pss += !points[i].has_pss && !unread;
 		sum->started += i ? 0 : (double)point.pss_bytes - (double)point.private_bytes;
-		sum->came += i ? 0 : (double)point.pss_bytes - (double)point.resident_bytes;
 		/* The processes are read one after the other: the Pss of some is from before, that of others from
 		 * after it. */
 		if (!i && points[i].reading > judgement->first)
@@ -303,7 +301,6 @@ static void add_process(struct judgement *judgement, const struct process *proce
 		if (i + 1 == readings->points.count && points[i].reading - judgement->first + 1 < judgement->count) {
 			sum[1].lost += (double)points[i].resident_bytes;
 			sum[1].ended += (double)point.pss_bytes - (double)point.private_bytes;
-			sum[1].came += (double)point.resident_bytes - (double)point.pss_bytes;
 		}
 	}
 }
@@ -353,20 +350,18 @@ static void correct_estimates(struct judgement *judgement)
 {
 	const struct mmt_resident_reading *readings = judgement->memory->readings.items + judgement->first;
 	struct sum *sums = judgement->sums;
-	double started = 0, ended = 0, came = 0;
+	double started = 0, ended = 0;
 
 	for (size_t i = 1, before = 0; i < judgement->count; i++) {
 		double now = 0, excess, of_started, of_ended;
 
 		started += sums[i].started;
 		ended += sums[i].ended;
-		came += sums[i].came;
 		if (sums[i].without_pss)
 			continue;
 		/* No more than the Pss of others changed by: the sum stays as it is if they have all that ended, and
-		 * had all that started. What others touch or give back changes their RSS as much. */
-		excess =
-		    sums[i].pss - sums[i].resident - sums[before].pss + sums[before].resident - came + started - ended;
+		 * had all that started. Nothing is shared any more if one is left, which then has all of it. */
+		excess = sums[i].sole ? 0 : sums[i].pss - sums[i].alone - sums[before].pss + sums[before].alone;
 		of_started = share_of_others(started, excess);
 		of_ended = share_of_others(ended, -excess);
 		for (size_t j = before + 1; !sums[before].without_pss && j < i; j++) {
@@ -378,7 +373,7 @@ static void correct_estimates(struct judgement *judgement)
 				sums[j].pss += (started * of_started - ended * of_ended) * share - now;
 		}
 		before = i;
-		started = ended = came = 0;
+		started = ended = 0;
 	}
 }
 
