@@ -633,6 +633,9 @@ MMT_PUBLIC const char *mmt_report_headline(const struct mmt_report *report);
 MMT_PUBLIC bool mmt_report_has_nothing_to_see(const struct mmt_report *report);
 /* Whether a cause that holds memory is a leak, and whether the kernel refused a call for want of memory. */
 MMT_PUBLIC bool mmt_report_has_leak(const struct mmt_report *report);
+
+/* Is the headline the verdict of the first row, because it leaks and holds much of what grows? */
+MMT_PUBLIC bool mmt_report_goes_by_rows(const struct mmt_report *report);
 MMT_PUBLIC bool mmt_report_was_refused_memory(const struct mmt_report *report);
 
 /* All of its processes have ended. */

@@ -1193,9 +1193,10 @@ START_TEST(leaks_without_growth)
 		const char *line;
 	} lines[] = {
 	    {MMT_VERDICT_TOO_SHORT, "\nLEAK: RSS 0 B so far, judged by the mappings below.\n"},
-	    {MMT_VERDICT_STEADY, "\nSTEADY: RSS has no steady trend: 0 B from start to end, noise 256.0 KiB. But 4.00 "
-				 "MiB below are a LEAK.\n"},
-	    {MMT_VERDICT_SHRINKING, "\nSHRINKING: RSS 0 B. But 4.00 MiB below are a LEAK.\n"},
+	    {MMT_VERDICT_STEADY, "\nSTEADY: RSS has no steady trend: 0 B from start to end, noise 256.0 KiB. But the "
+				 "first row, 4.00 MiB, is a LEAK.\n"},
+	    {MMT_VERDICT_SHRINKING, "\nSHRINKING: RSS 0 B. But the first row, 4.00 MiB, is a LEAK.\n"},
+	    {MMT_VERDICT_UNKNOWN, "\nNO VERDICT: RSS over time is not in the recording: only mappings are judged.\n"},
 	};
 	struct mmt_report report = sample_report();
 	struct mmt_cause cause = {
@@ -1223,6 +1224,14 @@ START_TEST(leaks_without_growth)
 		ASSERT_ABSENT(text, "below");
 		free(text);
 	}
+	/* A small leak is not what makes a process grow. */
+	report.cause_count = 1;
+	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
+	report.growth.end_bytes = report.growth.start_bytes + (1 << 30);
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\nUNDECIDED: RSS +1.00 GiB so far, without a clear trend: record for at least 10.0 s. But the "
+			 "first row, 4.00 MiB, is a LEAK.\n");
+	free(text);
 }
 END_TEST
 

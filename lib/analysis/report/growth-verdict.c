@@ -338,7 +338,7 @@ static uint64_t find_level_end(const struct mmt_resident_reading *readings, size
 		longest_ns = larger_of(longest_ns, readings[i].time_ns - readings[from].time_ns);
 		from = i;
 	}
-	return growth->end_ns - still_ns < larger_of(2 * longest_ns, VERDICT_SPAN_NS / 2) ? 0 : still_ns;
+	return !longest_ns || growth->end_ns - still_ns < larger_of(2 * longest_ns, VERDICT_SPAN_NS / 2) ? 0 : still_ns;
 }
 
 int64_t bytes_per_minute(double bytes, double span_ns)
@@ -515,6 +515,14 @@ bool mmt_report_has_nothing_to_see(const struct mmt_report *report)
 
 #define LEAK_SHARE 4 /* of the growth */
 
+bool mmt_report_goes_by_rows(const struct mmt_report *report)
+{
+	enum mmt_verdict verdict = report->growth.verdict;
+
+	return (verdict == MMT_VERDICT_GROWING || verdict == MMT_VERDICT_TOO_SHORT) && mmt_report_has_leak(report) &&
+	       (int64_t)report->causes[0].memory_bytes >= mmt_growth_change(&report->growth) / LEAK_SHARE;
+}
+
 const char *mmt_report_headline(const struct mmt_report *report)
 {
 	static const char *const words[MMT_VERDICT_KINDS] = {
@@ -522,16 +530,12 @@ const char *mmt_report_headline(const struct mmt_report *report)
 	    [MMT_VERDICT_GROWING] = "GROWING",	  [MMT_VERDICT_PLATEAU] = "PLATEAU",
 	    [MMT_VERDICT_STEADY] = "STEADY",	  [MMT_VERDICT_SHRINKING] = "SHRINKING",
 	};
-	int64_t growth_bytes = mmt_growth_change(&report->growth);
 
 	if (mmt_report_has_nothing_to_see(report))
 		return "NOTHING TO SEE";
-	/* The word of the first row, unless most of the growth is elsewhere. */
-	if (report->growth.verdict > MMT_VERDICT_GROWING || !mmt_report_has_leak(report) ||
-	    (report->growth.verdict == MMT_VERDICT_GROWING &&
-	     (int64_t)report->causes[0].memory_bytes < growth_bytes / LEAK_SHARE))
-		return words[report->growth.verdict];
-	return report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING" : "LEAK";
+	return !mmt_report_goes_by_rows(report)				 ? words[report->growth.verdict]
+	       : report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING"
+								    : "LEAK";
 }
 
 int64_t mmt_process_growth(const struct mmt_process *process)

@@ -134,7 +134,7 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 		break;
 	case MMT_VERDICT_TOO_SHORT:
 		/* No option records a program for longer than it lives. */
-		if (mmt_report_has_leak(report))
+		if (mmt_report_goes_by_rows(report))
 			text_add(text, " so far, judged by the mappings below.");
 		else if (report->process_count == 1 && report->processes[0].ended && !report->windowed)
 			text_add(text, " so far, without a clear trend: it ended after %s.",
@@ -158,7 +158,8 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	    [MMT_VERDICT_STEADY] = TEXT_GOOD,	 [MMT_VERDICT_SHRINKING] = TEXT_GOOD,
 	};
 	enum mmt_verdict verdict = report->growth.verdict;
-	bool leaks = report->growth.unfreed_growth_bytes || mmt_report_has_leak(report);
+	bool leaks = verdict != MMT_VERDICT_UNKNOWN &&
+		     (report->growth.unfreed_growth_bytes || mmt_report_has_leak(report));
 
 	if (mmt_report_has_nothing_to_see(report)) {
 		text_line(text, TEXT_STRONG, "%s: in %s, only what every program loads was mapped.",
@@ -177,8 +178,8 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s.",
 			 text_bytes(text, report->growth.unfreed_growth_bytes),
 			 report->growth.settled_ns ? "since then" : "in this time");
-	else if (leaks && verdict > MMT_VERDICT_GROWING)
-		text_add(text, " But %s below are %s.", text_bytes(text, report->causes[0].memory_bytes),
+	else if (leaks && verdict != MMT_VERDICT_GROWING && !mmt_report_goes_by_rows(report))
+		text_add(text, " But the first row, %s, is %s.", text_bytes(text, report->causes[0].memory_bytes),
 			 report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING" : "a LEAK");
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
