@@ -98,3 +98,15 @@ if $attributed; then
 	expect_json '.growth | ([.parts[].bytes] | add) + .changing_bytes + .unexplained_bytes == .end_bytes - .start_bytes'
 	expect_json ".growth | .unexplained_bytes | fabs <= $allowance"
 fi
+
+# What short-lived children had of their own is in the peak, which record and report both say.
+child='x=$(head -c 30000000 /dev/zero | tr "\0" x); sleep 0.1; :'
+for attempt in 1 2 3; do
+	CHILD=$child "$MMTRACE" record -o "$recording" -- \
+		sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do sh -c "$CHILD"; sleep 0.4; done' 2>record.log ||
+		fail "record ended with status $?: $(cat record.log)"
+	"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+	grep -q 'peak .* with short-lived processes' report.txt && break
+done
+grep -q 'peak .* with short-lived processes' report.txt || fail "no peak after $attempt recordings: $(cat report.txt)"
+grep -q 'peak .* with short-lived processes; ' record.log || fail "record does not say what the peak has: $(cat record.log)"

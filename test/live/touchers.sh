@@ -147,7 +147,7 @@ expect_json 'all(.causes[] | select(.verdict == "leak"); .name // "" | test("^(t
 # By touch, those that needed a page stand as such.
 "$MMTRACE" report --by touch --limit 0 --no-pager -i "$recording" >"$directory/report.txt" || fail "--by touch: status $?"
 grep -q 'needed new pages: in a heap' "$directory/report.txt" &&
-	! grep -qE 'LEAK|GROWING +[+]' "$directory/report.txt" || fail "--by touch has verdicts: $(cat "$directory/report.txt")"
+	! grep -qE '^ +[0-9]+ .*(LEAK|GROWING)' "$directory/report.txt" || fail "--by touch has verdicts: $(cat "$directory/report.txt")"
 awk '/^ *[0-9]+ .* (touched|of new pages needed)/ { touched = / touched/ } /^ +(temp|batch) / && touched { bad = 1 } END { exit bad }' \
 	"$directory/report.txt" || fail "--by touch: who needed a page touched it: $(cat "$directory/report.txt")"
 for options in '' '--limit 0' '--by touch' '--by touch --limit 0'; do

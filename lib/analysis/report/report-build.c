@@ -126,11 +126,13 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 
 static struct mmt_error *selects_call(struct rows *rows, uint32_t process, uint32_t stack, bool *selects_ret)
 {
-	unsigned matches;
-	struct mmt_error *error = rows_match_stack(rows, stack, &matches);
+	unsigned matches = 0;
+	struct mmt_error *error = NULL;
 
-	*selects_ret = rows_selects_pid(rows, rows->replay->processes->all.items[process]->pid) &&
-		       matches == (rows->filters.focus_keys & FILTER_FRAME_KEYS);
+	*selects_ret = rows_selects_pid(rows, rows->replay->processes->all.items[process]->pid);
+	if (*selects_ret)
+		error = rows_match_stack(rows, stack, &matches);
+	*selects_ret = *selects_ret && matches == (rows->filters.focus_keys & FILTER_FRAME_KEYS);
 	return error;
 }
 
