@@ -52,12 +52,12 @@ static bool has_rates(const struct mmt_report *report)
 	return report->growth.verdict != MMT_VERDICT_TOO_SHORT;
 }
 
-/* Small rates that are not a leak are noise. */
+/* Small rates that are not a leak are noise; and a leak that falls is one of processes that end. */
 bool text_shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause)
 {
-	bool grows = mmt_row_leaks(cause->verdict) && cause->bytes_per_minute != MMT_RATE_UNKNOWN;
+	int64_t rate = cause->bytes_per_minute;
 
-	return grows || !is_noise(growth, cause->bytes_per_minute);
+	return mmt_row_leaks(cause->verdict) ? rate != MMT_RATE_UNKNOWN && rate >= 0 : !is_noise(growth, rate);
 }
 
 /* What follows the name, on the same line or on one more; nothing where there is no room. */

@@ -310,9 +310,10 @@ static void put_touchers(struct text *text, const struct mmt_report *report, con
 	    (!named || missing > part->touched_error_bytes) &&
 	    missing > magnitude_of(mmt_growth_change(&report->growth)) / TEXT_NEGLIGIBLE)
 		text_add(text,
-			 "%s%s not attributed: no recorded page fault brought it in, as with fork(2), MAP_POPULATE or "
-			 "few huge pages",
-			 text_has_sentence(text) ? "; " : "", text_bytes(text, missing));
+			 "%s%s not attributed: %s brought it in, as with fork(2), MAP_POPULATE or few huge pages",
+			 text_has_sentence(text) ? "; " : "", text_bytes(text, missing),
+			 report->growth.faults_sampled ? "few sampled page faults, or none,"
+						       : "no recorded page fault");
 	if (text_has_sentence(text))
 		text_pad_to(text, PART_INDENT);
 	text_end_sentence(text, TEXT_STRONG, PART_INDENT);
@@ -344,8 +345,8 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 	if (part->bytes >= PART_FLOOR_BYTES)
 		put_touchers(text, report, part);
-	/* A pool, for instance; a heap grows by calls, and what is in it comes and goes. */
-	if (part->bytes >= PART_FLOOR_BYTES && part->mapped_bytes > part->filled_bytes &&
+	/* A pool, for instance; a heap grows by calls, and what is in it comes and goes. Others copy their pages. */
+	if (report->process_count == 1 && part->bytes >= PART_FLOOR_BYTES && part->mapped_bytes > part->filled_bytes &&
 	    (part->memory_class == MMT_CLASS_ANON || part->memory_class == MMT_CLASS_SHM) && !part->arena) {
 		text_pad_to(text, PART_INDENT);
 		text_add(text, "%s of %s touched: it can grow by at most %s", text_bytes(text, part->filled_bytes),
