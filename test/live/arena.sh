@@ -19,7 +19,7 @@ expect_json "$reserver.id as \$arena | [.causes[] | select(.pattern == \"arena\"
 	(.[0] | .committed_bytes > 150 * 60000 and .unfreed_bytes == 67108864 and any(.groups[]; . == \$arena))"
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 grep -qE '^ +[0-9]+ +[0-9.]+ MiB .* malloc arenas, ([0-9]+ % )?grew in calls from allocate_piece .*, of 64\.00 MiB mapped, [0-9,]+ stacks' report.txt &&
-	[ "$(grep -cE '^ +malloc (arena|heap): the stack' report.txt)" = 1 ] && ! grep -q 'MiB mapped .* reserved' report.txt || {
+	[ "$(grep -cE '^ +malloc (arena|heap): grew in calls from this stack' report.txt)" = 1 ] && ! grep -q 'MiB mapped .* reserved' report.txt || {
 	cat report.txt >&2
 	fail "the text does not say that it is an arena"
 }
