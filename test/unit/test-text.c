@@ -1940,6 +1940,7 @@ START_TEST(parts_of_growth)
 	}
 	/* Each process has copies of its own. */
 	parts[0].arena = false;
+	report.processes = (const struct mmt_process[]){report.processes[0], report.processes[0]};
 	report.process_count = 2;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "can grow by");
