@@ -8,9 +8,8 @@ trap 'rm -rf "$directory"' EXIT
 cd "$directory" || exit 1
 seed=$SOURCE/test/fuzz/corpus/report/small-all
 failed=0
-# The sanitizers need memory and processor time of their own.
+# The sanitizers need memory of their own.
 sanitized=$(sed -n 's/^MMTRACE_SANITIZE:BOOL=//p' "$BUILD/CMakeCache.txt")
-[[ $sanitized == ON ]] && most_seconds=40 || most_seconds=10
 [[ $sanitized == ON ]] && kilobytes=4000000 || kilobytes=300000
 [[ $sanitized == ON ]] && children=3000 || children=15000
 [[ $sanitized == ON ]] && many=3000 || many=500000
@@ -101,20 +100,20 @@ files=(empty-* endless-record zero-* valid-*)
 for file in "${files[@]}"; do
 	read -r status seconds memory < <(cost "$MMTRACE" report "$file")
 	[[ $status == [02] ]] || complain "$file: exit status $status"
-	[ "$seconds" -lt $most_seconds ] || complain "$file: $seconds s of processor time"
+	[ "$seconds" -lt 10 ] || complain "$file: $seconds s of processor time"
 	[ "$memory" -le "$kilobytes" ] || complain "$file: $memory KB"
 done
 
 # diff has two reports, but not all that they were made of.
 read -r status seconds memory < <(cost "$MMTRACE" diff valid-copies valid-copies)
-[[ $status == 0 && $seconds -lt $most_seconds && $memory -le $((kilobytes * 8 / 10)) ]] ||
+[[ $status == 0 && $seconds -lt 10 && $memory -le $((kilobytes * 8 / 10)) ]] ||
 	complain "diff: status $status, $seconds s of processor time, $memory KB"
 
 # trace looks at each stack once, and not in each call that changes its memory.
 "$BUILD/test/make-bombs" meetings 8000 meetings || complain "make-bombs meetings: status $?"
 for option in --json --ignore=nothing; do
 	read -r status seconds memory < <(cost "$MMTRACE" trace $option meetings)
-	[[ $status == 0 && $seconds -lt $most_seconds ]] || complain "trace $option: status $status, $seconds s of processor time"
+	[[ $status == 0 && $seconds -lt 10 ]] || complain "trace $option: status $status, $seconds s of processor time"
 done
 
 for kind in copies wide-forks wide-ends; do
