@@ -2,7 +2,8 @@
 # Shared by golden/screen.sh and the live tests of hints and causes. Input: MMTRACE.
 
 # screen_fits WIDTH [LINES]: on standard input, no line is wider, and the first screen, which ends with the first empty
-# line after the first stack and the line on trust, has at most LINES lines, or 23.
+# line after the first stack (or the count of those that are not shown) and the line on trust, has at most LINES lines,
+# or 23.
 screen_fits() {
 	local line lines=0 stack= trust= end= wrong=0
 	while IFS= read -r line; do
@@ -10,7 +11,7 @@ screen_fits() {
 			echo "a line of ${#line} columns: $line"
 			wrong=1
 		}
-		[[ $line != "      "[^\ ]* ]] || stack=yes
+		[[ $line != "      "[^\ ]* && $line != [0-9]*" more stacks "* ]] || stack=yes
 		[[ $line != trust:* ]] || trust=yes
 		[ "$line" ] || [ ! "$stack" ] || [ ! "$trust" ] || end=${end:-$lines}
 		lines=$((lines + 1))
