@@ -52,9 +52,9 @@ static struct mmt_error *keep_facts(struct replay *replay, const struct space *s
 }
 
 /* Classify bytes that no row counts. */
-static void add_unowned(const struct replay *replay, const struct space_interval *interval, struct held_bytes *held)
+static void add_unowned(const struct replay *replay, const struct space_interval *interval,
+			const struct allocation *allocation, struct held_bytes *held)
 {
-	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 	uint64_t bytes = interval->end - interval->start;
 
 	if (replay->classes &&
@@ -76,9 +76,9 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 static struct mmt_error *add_interval(struct replay *replay, const struct process *owner,
 				      const struct space_interval *interval, bool ended)
 {
-	const struct account *account = process_totals_owner(replay, interval);
-	uint64_t bytes = interval->end - interval->start;
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+	const struct account *account = allocation ? ledger_counted(&replay->ledger, allocation->account) : NULL;
+	uint64_t bytes = interval->end - interval->start;
 	struct kept_process_totals *process_totals;
 	const struct process *holder = owner;
 	struct held_bytes **held;
@@ -101,7 +101,7 @@ static struct mmt_error *add_interval(struct replay *replay, const struct proces
 	if (!*held)
 		return &error_no_memory;
 	if (!account) {
-		add_unowned(replay, interval, *held);
+		add_unowned(replay, interval, allocation, *held);
 		return NULL;
 	}
 	(*held)->unfreed += bytes;

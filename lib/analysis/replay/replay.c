@@ -86,9 +86,10 @@ static void on_released(void *context, const struct space_interval *interval, ui
 		ledger_replaces(&replay->ledger, by->allocation, interval->allocation);
 	if (!interval->attributes.protection)
 		ledger_reserved(&replay->ledger, interval->allocation, -bytes);
-	if (interval->commit != COMMIT_WITH_ALLOCATION)
+	if (interval->commit != COMMIT_WITH_ALLOCATION) {
 		ledger_uncommitted(&replay->ledger, interval->allocation, -bytes, false);
-	ledger_committed(&replay->ledger, interval->commit, -bytes);
+		ledger_committed(&replay->ledger, interval->commit, -bytes);
+	}
 	if (replay->touched.spaces.count &&
 	    !touched_pages_forget(&replay->touched, replay->processes->all.items[observed->process], interval->start,
 				  interval->end))
