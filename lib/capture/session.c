@@ -264,16 +264,14 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	return error;
 }
 
-/* Takes the first snapshots. With all processes there may be too many mappings, so the snapshots of processes that are
- * not targets are limited. */
+/* Takes the first snapshots; for those of children that are added meanwhile the loop has a time budget. With all
+ * processes there may be too many mappings, so the snapshots of processes that are not targets are limited. */
 static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 {
-	/* Later ones are children, for which the loop has a time budget: they could be added faster than they are read. */
-	const size_t known = recorder->processes.items.count;
 	struct mmt_error *error = NULL;
 	size_t left_out = 0;
 
-	process_table_each(process, &recorder->processes, !error && process->place < known) {
+	process_table_each(process, &recorder->processes, !error) {
 		if (process->ended)
 			continue;
 		if (recorder->jobs.memory->snapshot_lines < LIMIT_FIRST_LINES || process->target)

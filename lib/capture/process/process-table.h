@@ -108,10 +108,12 @@ static inline struct traced_process *process_table_at(const struct process_table
 	return place < processes->items.count ? processes->items.items[place] : NULL;
 }
 
-/* Loop while `more` is true, also over processes that are added meanwhile. */
+/* Loop while `more` is true, over no process that is added meanwhile: with forks that could go on for ever. */
 #define process_table_each(process, table, more)                                                                       \
-	for (struct traced_process *process = process_table_at(table, 0); process && (more);                           \
-	     process = process_table_at(table, process->place + 1))
+	for (size_t known = (table)->items.count, done = 0; !done; done = 1)                                           \
+		for (struct traced_process *process = process_table_at(table, 0);                                      \
+		     process && process->place < known && (more);                                                      \
+		     process = process_table_at(table, process->place + 1))
 
 void process_table_deinit(struct process_table *processes);
 
