@@ -23,20 +23,6 @@ static void put_counted(const char *before, uint64_t count, const char *singular
 	fprintf(stderr, "%s%s %s%s", before, mmt_format_count(count, text), count == 1 ? singular : plural, after);
 }
 
-const char *describe_verdict(enum mmt_verdict verdict)
-{
-	static const char *const words[] = {
-	    [MMT_VERDICT_UNKNOWN] = "too short to tell",
-	    [MMT_VERDICT_TOO_SHORT] = "too short to tell",
-	    [MMT_VERDICT_GROWING] = "growing",
-	    [MMT_VERDICT_PLATEAU] = "grew, now level",
-	    [MMT_VERDICT_STEADY] = "steady",
-	    [MMT_VERDICT_SHRINKING] = "shrinking",
-	};
-
-	return words[verdict < MMT_VERDICT_KINDS ? verdict : MMT_VERDICT_UNKNOWN];
-}
-
 /* Takes the figures of the report, which judges each process. A recording of many events keeps those of the readings.
  */
 static void judge_report(struct record_end *end, const char *file)

@@ -25,8 +25,5 @@ void record_end_put_reason(const struct record_end *end);
  * the next command. `packed`: the figures are those of the report. */
 void record_end_put_answer(struct record_end *end, const char *file, bool packed);
 
-/* In the words of the status line. Static. */
-const char *describe_verdict(enum mmt_verdict verdict);
-
 /* Prints a word quoted for the shell; with $'...' if it has control characters or invalid UTF-8. */
 void put_shell_word(const char *word, FILE *stream);

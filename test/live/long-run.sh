@@ -25,7 +25,7 @@ python3 "$support/in-terminal.py" terminal.out ' events:\x03' "$MMTRACE" record 
 	fail "record on a terminal failed: $(cat terminal.out)"
 tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
 size='[0-9.]+ ([KMG]i)?B' change='[-+]?[0-9.]+ ([KMG]i)?B'
-[ "$(grep -cE "^[0-9.]+ s  RSS $size  $change  ($change/min  )?[a-z, ]+  [0-9,]+ events  [0-9,]+ lost  $size written" lines.out)" -ge 1 ] ||
+[ "$(grep -cE "^[0-9.]+ s  RSS $size  $change  ($change/min  )?[A-Z]+  [0-9,]+ events  [0-9,]+ lost  $size written" lines.out)" -ge 1 ] ||
 	fail "no progress: $(cat -v terminal.out)"
 grep -qE '  [1-9][0-9,]* events  ' lines.out || fail "no events in it: $(cat -v terminal.out)"
 grep -qP '\r\x1b\[Krecorded ' terminal.out || fail "the line is not cleared: $(cat -v terminal.out)"
@@ -38,11 +38,11 @@ grep -q 'RSS' terminal.out && fail "-q shows progress"
 # row.
 start_workload growth steadily
 echo >&3
-python3 "$support/in-terminal.py" terminal.out 'growing:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
+python3 "$support/in-terminal.py" terminal.out 'GROWING:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
 	fail "no verdict of a process that grows: $(cat -v terminal.out)"
 tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
-grep -qE "^[0-9.]+ s  RSS $size  \+$size  \+$size/min  growing  " lines.out || fail "no growth: $(cat -v terminal.out)"
-grep -qE "^[0-9.]+ s  RSS $size  $change  ($change/min  )?too short to tell  " lines.out || fail "a verdict at once: $(cat -v terminal.out)"
+grep -qE "^[0-9.]+ s  RSS $size  \+$size  \+$size/min  GROWING  " lines.out || fail "no growth: $(cat -v terminal.out)"
+grep -qE "^[0-9.]+ s  RSS $size  $change  ($change/min  )?UNDECIDED  " lines.out || fail "a verdict at once: $(cat -v terminal.out)"
 python3 "$support/in-terminal.py" terminal.out '/min:\x03' sh -c 'until [ "$(stty size)" = "40 120" ]; do sleep 0.01; done; stty cols 52 && exec "$0" record -o "$1" -p "$2"' \
 	"$MMTRACE" "$recording" "$pid" || fail "record on a narrow terminal failed: $(cat -v terminal.out)"
 tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
