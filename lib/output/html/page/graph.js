@@ -21,7 +21,7 @@ function mergeKey(frame) {
 		return frame.moduleId;
 	if (graph.options.merge === "line")
 		return [frame.nameId, frame.moduleId, frame.sourceId, frame.line].join();
-	return frame.nameId * data.strings.length + frame.moduleId;
+	return frame.nameId * moduleIds.size + frame.moduleId;
 }
 
 function mergedName(frame) {

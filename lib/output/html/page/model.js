@@ -20,6 +20,12 @@ if (data.touched)
 
 const FRAME_INLINED = 1, FRAME_DOUBTFUL = 2, FRAME_RUNTIME = 4, FRAME_JIT = 8;
 
+// Numbers of modules from 0 on: keys made of them stay small.
+const moduleIds = new Map();
+
+for (let i = 0; i < data.origins.length; i += 3)
+	moduleIds.set(data.origins[i], moduleIds.get(data.origins[i]) ?? moduleIds.size);
+
 function readFrames() {
 	const read = [], { frames: rows, origins, strings } = data;
 	let name = 0;
@@ -28,7 +34,7 @@ function readFrames() {
 		name += rows[i];
 		read.push({
 			name: strings[name], nameId: name, line,
-			module: strings[origins[origin]], moduleId: origins[origin],
+			module: strings[origins[origin]], moduleId: moduleIds.get(origins[origin]),
 			source: strings[origins[origin + 1]], sourceId: origins[origin + 1],
 			flags: origins[origin + 2],
 		});
@@ -133,24 +139,20 @@ function stepTime(recording, step) {
 	return Math.min(step * recording.stepNs, recording.duration);
 }
 
-// The keys by which processes and threads of two recordings are the same.
-function processKey(recording, part) {
-	const process = recording.processes[part.process];
-	return process ? (isDiff ? process[1] : process[1] + " (" + process[0] + ")") : "";
-}
-
-function threadKey(recording, part) {
-	const thread = recording.threads[part.thread];
-	return thread ? (isDiff ? data.strings[thread[2]] : data.strings[thread[2]] + " (" + thread[1] + ")") : "";
+// The key by which processes or threads of two recordings are the same.
+function keyOf(name, id) {
+	return isDiff ? name : name + " (" + id + ")";
 }
 
 const partsOfStack = stacks.map(() => []);
 
 for (const recording of data.recordings) {
+	const processKeys = recording.processes.map(([pid, name]) => keyOf(name, pid));
+	const threadKeys = recording.threads.map(([, tid, name]) => keyOf(data.strings[name], tid));
 	for (const part of recording.parts) {
 		partsOfStack[part.stack].push(part);
-		part.processKey = processKey(recording, part);
-		part.threadKey = threadKey(recording, part);
+		part.processKey = processKeys[part.process] || "";
+		part.threadKey = threadKeys[part.thread] || "";
 		part.className = data.classes[part.class];
 	}
 }
