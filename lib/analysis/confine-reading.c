@@ -29,10 +29,9 @@ void mmt_confine(const char *const *inputs, size_t input_count, const char *outp
 {
 	CLEANUP(close) int spill = -1;
 	CLEANUP(close) int written = -1;
-	bool pipes = false, writes = output && strcmp(output, "-");
+	bool pipes = array_find(input, inputs, input_count, is_piped(*input));
+	bool writes = output && strcmp(output, "-");
 
-	for (size_t i = 0; i < input_count; i++)
-		pipes |= is_piped(inputs[i]);
 	if (pipes)
 		spill = open(pipe_input_directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (writes)

@@ -191,12 +191,11 @@ static bool is_selected(const struct trace *trace)
 	const struct mmt_trace_options *options = trace->options;
 	const struct mmt_traced_call *call = &trace->call;
 	uint64_t bytes = call->error ? trace->replay.failure.asked_bytes : 0;
-	bool named = !options->call_count;
+	bool named = !options->call_count ||
+		     array_find(name, options->calls, options->call_count, filters_match(*name, call->name));
 
 	for (unsigned i = 0; i < MMT_EFFECT_KINDS; i++)
 		bytes = bytes < call->bytes[i] ? call->bytes[i] : bytes;
-	for (size_t i = 0; i < options->call_count; i++)
-		named |= filters_match(options->calls[i], call->name);
 	return trace->selected && named && bytes >= options->min_bytes && (!options->failed_only || call->error);
 }
 

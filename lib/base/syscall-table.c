@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/strings.h"
+#include "base/vector.h"
 
 const struct call_description call_descriptions[CALL_KINDS] = {
 #define CALL(constant, syscall, rule, ...) [CALL_##constant] = {.name = #syscall, __VA_ARGS__},
@@ -14,11 +15,7 @@ const struct call_description call_descriptions[CALL_KINDS] = {
 
 const struct call_description *call_of_counter(enum mmt_event_count counter)
 {
-	for (unsigned i = 0; i < CALL_KINDS; i++) {
-		if (call_descriptions[i].counter == counter)
-			return &call_descriptions[i];
-	}
-	return NULL;
+	return array_find(call, call_descriptions, CALL_KINDS, call->counter == counter);
 }
 
 unsigned call_arguments_used(enum call call, const uint64_t arguments[6])
@@ -71,13 +68,12 @@ const char *call_advice_name(uint64_t advice)
 
 bool call_find(const char *name, enum call *call_ret)
 {
-	for (unsigned i = 0; i < CALL_KINDS; i++) {
-		if (strcmp(name, call_descriptions[i].name) != 0)
-			continue;
-		*call_ret = (enum call)i;
-		return true;
-	}
-	return false;
+	const struct call_description *found =
+	    array_find(call, call_descriptions, CALL_KINDS, !strcmp(name, call->name));
+
+	if (found)
+		*call_ret = (enum call)(found - call_descriptions);
+	return found;
 }
 
 bool call_find_tracepoint(const char *tracepoint, enum call *call_ret, bool *enter_ret)

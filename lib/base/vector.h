@@ -49,6 +49,20 @@
 	for (__typeof__(*(items)) *item = (items), *item##_end = item ? item + (count) : item; item != item##_end;     \
 	     item++)
 
+/* The first element for which the condition holds, to which `item` points in it; NULL: none. */
+#define array_find(item, items, count, condition)                                                                      \
+	({                                                                                                             \
+		__typeof__(*(items)) *found_ = NULL;                                                                   \
+                                                                                                                       \
+		array_each(item, items, count) {                                                                       \
+			if (condition) {                                                                               \
+				found_ = item;                                                                         \
+				break;                                                                                 \
+			}                                                                                              \
+		}                                                                                                      \
+		found_;                                                                                                \
+	})
+
 /* For CLEANUP(vector): the pointer to the items is the first member. */
 #define cleanup_vector cleanup_free
 

@@ -60,11 +60,8 @@ static bool lived_briefly(const struct judgement *judgement, const struct proces
 	uint64_t start_ns = judgement->memory->readings.items[0].time_ns;
 	uint64_t began_ns = larger_of(process->started_ns, start_ns);
 	uint64_t ended_ns = smaller_of(process->ended_ns, end_ns);
-	bool is_target = false;
+	bool is_target = array_find(pid, info->targets.items, info->targets.count, *pid == process->pid);
 
-	array_each(pid, info->targets.items, info->targets.count) {
-		is_target |= *pid == process->pid;
-	}
 	return !is_target && (ended_ns <= began_ns || ended_ns - began_ns < (end_ns - start_ns) / VERDICT_PARTS);
 }
 

@@ -489,11 +489,7 @@ bool mmt_report_has_leak(const struct mmt_report *report)
 
 bool mmt_report_was_refused_memory(const struct mmt_report *report)
 {
-	for (size_t i = 0; i < report->failure_count; i++) {
-		if (report->failures[i].refused)
-			return true;
-	}
-	return false;
+	return array_find(failure, report->failures, report->failure_count, failure->refused);
 }
 
 bool mmt_report_has_nothing_to_see(const struct mmt_report *report)

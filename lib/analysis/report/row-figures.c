@@ -590,11 +590,11 @@ static struct mmt_error *publish(struct grouping *grouping)
 	struct mmt_report *report = grouping->report;
 	struct mmt_completeness *completeness = &report->completeness;
 	struct mmt_error *error;
-	bool known = !report->process_count, by_touch = report->by == MMT_BY_TOUCH;
-
+	bool by_touch = report->by == MMT_BY_TOUCH;
 	/* No pages are known of processes that ended, or called exec before they could be read. */
-	for (size_t i = 0; i < report->process_count; i++)
-		known |= report->processes[i].resident_bytes != MMT_UNKNOWN;
+	bool known = !report->process_count || array_find(process, report->processes, report->process_count,
+							  process->resident_bytes != MMT_UNKNOWN);
+
 	report->resident_bytes = grouping->resident && known ? 0 : MMT_UNKNOWN;
 	report->swapped_known = grouping->replay->metadata->has_swapped && !grouping->replay->window.ends_early;
 	report->resident_hugetlb_bytes = grouping->resident ? grouping->resident->owned_hugetlb_bytes : 0;

@@ -45,11 +45,8 @@ __attribute__((format(printf, 3, 4))) static void add(struct warnings *warnings,
 
 static bool has_sample_bits(const struct reader_metadata *metadata, uint64_t bits)
 {
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		if (metadata->attributes[i].is_call && (metadata->attributes[i].sample_type & bits) == bits)
-			return true;
-	}
-	return false;
+	return array_find(attribute, metadata->attributes, metadata->attribute_count,
+			  attribute->is_call && (attribute->sample_type & bits) == bits);
 }
 
 static void find_missing_sources(const struct replay *replay, struct warnings *warnings)
@@ -59,12 +56,10 @@ static void find_missing_sources(const struct replay *replay, struct warnings *w
 
 	for (unsigned call = 0; call < CALL_KINDS; call++) {
 		const struct call_description *description = call_describe((enum call)call);
-		bool found = false;
 
-		array_each(attribute, metadata->attributes, metadata->attribute_count) {
-			found |= attribute->is_call && !attribute->is_enter && attribute->call == call;
-		}
-		if (description->missing && !found)
+		if (description->missing &&
+		    !array_find(attribute, metadata->attributes, metadata->attribute_count,
+				attribute->is_call && !attribute->is_enter && attribute->call == call))
 			add(warnings, MMT_WARNING_MISSING_SYSCALL, "no syscalls:sys_exit_%s events: %s",
 			    description->name, description->missing);
 	}
@@ -213,11 +208,8 @@ static bool needs_precompiled_names(const struct mmt_report *report, int32_t pid
 	array_each(row, report->rows, report->row_count)
 		memory_bytes = saturating_add(memory_bytes, row->memory_bytes, MMT_BYTES_MAX);
 	array_each(row, report->rows, report->row_count) {
-		bool is_of_process = false;
-
-		for (size_t i = 0; i < row->pid_count; i++)
-			is_of_process |= row->pids[i] == pid;
-		if (is_of_process && row->memory_bytes >= memory_bytes / 100 && is_precompiled(row))
+		if (array_find(of, row->pids, row->pid_count, *of == pid) && row->memory_bytes >= memory_bytes / 100 &&
+		    is_precompiled(row))
 			return true;
 	}
 	return false;
@@ -336,10 +328,9 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 	const struct mmt_completeness *completeness = &report->completeness;
 	bool lossy = completeness->lost_events || completeness->damaged || completeness->missed_threads ||
 		     completeness->missed_cpus || completeness->left_processes || completeness->incomplete;
-	bool wrong = completeness->reconciled_bytes;
+	bool wrong = completeness->reconciled_bytes ||
+		     array_find(process, report->processes, report->process_count, process->mismatch_bytes);
 
-	for (size_t i = 0; i < report->process_count; i++)
-		wrong |= report->processes[i].mismatch_bytes > 0;
 	if (replay->faked_calls)
 		add(warnings, MMT_WARNING_FAKED_CALLS,
 		    "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a tracer "
@@ -402,15 +393,13 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 				    .items = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.items)),
 				    .codes = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.codes)),
 				    .maximum = WARNINGS_MAX};
-	bool has_new_tasks = false;
 
 	if (!warnings.items || !warnings.codes)
 		return &error_no_memory;
-	for (size_t i = 0; i < replay->metadata->attribute_count; i++)
-		has_new_tasks |= replay->metadata->attributes[i].role == ROLE_NEW_TASK;
 	if (!replay->metadata->ours)
 		find_missing_sources(replay, &warnings);
-	else if (!has_new_tasks)
+	else if (!array_find(attribute, replay->metadata->attributes, replay->metadata->attribute_count,
+			     attribute->role == ROLE_NEW_TASK))
 		add(&warnings, MMT_WARNING_VFORK_CHILDREN,
 		    "recorded without CAP_PERFMON: vfork children, which share their parent's memory until they "
 		    "execute a program, are treated as copies of it");

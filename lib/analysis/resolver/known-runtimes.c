@@ -138,11 +138,7 @@ static const char *const hosts[] = {"dotnet", "java", "node", "bun", "deno"};
 
 const struct runtime *runtimes_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
-		if (!strcmp(runtimes[i].name, name))
-			return &runtimes[i];
-	}
-	return NULL;
+	return array_find(runtime, runtimes, sizeof(runtimes) / sizeof(*runtimes), !strcmp(runtime->name, name));
 }
 
 /* Whether the text is a version: digits, dots, dashes, or the end of a library such as ".so.72", "-2.0.so.1.0.0". */
@@ -191,20 +187,13 @@ bool runtimes_interpret_in(const char *path, const char **loop_ret)
 
 bool runtimes_own_library(const char *module)
 {
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		if (files[i].is_own && starts_with(module, files[i].prefix))
-			return true;
-	}
-	return false;
+	return array_find(file, files, sizeof(files) / sizeof(*files),
+			  file->is_own && starts_with(module, file->prefix));
 }
 
 bool runtimes_start_in(const char *module)
 {
-	for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
-		if (!strcmp(module, hosts[i]))
-			return true;
-	}
-	return false;
+	return array_find(host, hosts, sizeof(hosts) / sizeof(*hosts), !strcmp(module, *host));
 }
 
 int runtimes_started_with(const struct reader_metadata *metadata, int32_t pid, uint64_t program_ns,

@@ -164,11 +164,8 @@ static struct module *find_module(struct resolver *resolver, const struct space_
 /* In a packed recording: whether a process runs the runtime. */
 static bool has_packed_runtime(const struct resolver *resolver, const struct runtime *runtime)
 {
-	for (size_t i = 0; i < resolver->processes.count; i++) {
-		if (resolver->processes.items[i].code.runtime == runtime)
-			return true;
-	}
-	return false;
+	return array_find(process, resolver->processes.items, resolver->processes.count,
+			  process->code.runtime == runtime);
 }
 
 /* The module of the program, which is below its libraries; NULL: not readable. */
@@ -646,11 +643,7 @@ bool resolver_stack_is_doubtful(const struct resolver *resolver, uint32_t stack)
 	size_t count;
 	const uint32_t *frames = resolver_stack(resolver, stack, &count, &end);
 
-	for (size_t i = 0; i < count; i++) {
-		if (resolver->frames.items[frames[i]].key.doubtful)
-			return true;
-	}
-	return false;
+	return array_find(frame, frames, count, resolver->frames.items[*frame].key.doubtful);
 }
 
 size_t resolver_stack_count(const struct resolver *resolver)

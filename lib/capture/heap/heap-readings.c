@@ -256,7 +256,7 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 {
 	struct live live = {.mem = mem, .began_ns = clock_thread_ns(), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	struct mmt_error *error;
-	bool walkable = false, has_heap = false, readable, alive;
+	bool walkable = false, readable, alive;
 	uint64_t resident = 0;
 
 	live.source = (struct heap_source){.context = &live,
@@ -281,8 +281,9 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 	else if (!error && walkable)
 		error = heap_walk(&live.source, census);
 	if (!error && readable) {
-		for (size_t i = 0; i < live.mappings.count; i++)
-			has_heap |= !strcmp(live.mappings.items[i].path, "[heap]");
+		bool has_heap =
+		    array_find(mapping, live.mappings.items, live.mappings.count, !strcmp(mapping->path, "[heap]"));
+
 		/* A program that has never called malloc has no arena, either: glibc begins it at the first call. */
 		if (!residency_is_valid(&live.pages))
 			census->result = MMT_HEAP_ENDED;

@@ -284,11 +284,9 @@ static uint64_t find_in_libc(struct walk *walk, size_t bytes,
 			     bool (*matches)(const uint8_t *data, uint64_t address, uint64_t wanted), uint64_t wanted)
 {
 	const struct heap_source *source = walk->source;
-	bool has_libc = false;
+	bool has_libc = array_find(mapping, source->mappings, source->mapping_count, heap_is_glibc(mapping->path));
 
 	walk->window_bytes = 0;
-	for (size_t i = 0; i < source->mapping_count; i++)
-		has_libc |= heap_is_glibc(source->mappings[i].path);
 	array_each(mapping, source->mappings, source->mapping_count) {
 		if (!mapping->module || !mapping->writable || (has_libc && !heap_is_glibc(mapping->module->path)))
 			continue;

@@ -41,11 +41,7 @@ struct mmt_error *cpus_list_online(cpu_list *cpus)
 
 bool cpus_have(const cpu_list *cpus, int cpu)
 {
-	for (size_t i = 0; i < cpus->count; i++) {
-		if (cpus->items[i] == cpu)
-			return true;
-	}
-	return false;
+	return array_find(item, cpus->items, cpus->count, *item == cpu);
 }
 
 #define ASLEEP_NS_MIN 10000000ULL /* the two clocks are not read at the same time */

@@ -230,11 +230,8 @@ void rings_deinit(struct rings *rings)
 
 const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind)
 {
-	array_each(ring, rings->items.items, rings->items.count) {
-		if (ring->cpu == rings->cpus.items[cpu_index] && ring->kind == kind)
-			return ring;
-	}
-	return NULL;
+	return array_find(ring, rings->items.items, rings->items.count,
+			  ring->cpu == rings->cpus.items[cpu_index] && ring->kind == kind);
 }
 
 static struct perf_event_mmap_page *control_page(const struct ring *ring)
@@ -317,10 +314,7 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 
 bool rings_are_half_full(const struct rings *rings, bool large_dumps)
 {
-	array_each(ring, rings->items.items, rings->items.count) {
-		if ((large_dumps || ring->kind < RING_LARGE_DUMP) &&
-		    present_head(ring) - control_page(ring)->data_tail > ring->data_bytes / 2)
-			return true;
-	}
-	return false;
+	return array_find(ring, rings->items.items, rings->items.count,
+			  (large_dumps || ring->kind < RING_LARGE_DUMP) &&
+			      present_head(ring) - control_page(ring)->data_tail > ring->data_bytes / 2);
 }

@@ -193,11 +193,7 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 	if (!calls->blocked.count)
 		return false;
 	reap(calls);
-	for (size_t i = 0; i < calls->blocked.count; i++) {
-		if (calls->blocked.items[i].place == place)
-			return true;
-	}
-	return false;
+	return array_find(blocked, calls->blocked.items, calls->blocked.count, blocked->place == place);
 }
 
 bool blocking_calls_would_fail(struct blocking_calls *calls, uint64_t place)

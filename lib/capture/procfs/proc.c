@@ -236,11 +236,7 @@ static long read_call(struct blocking_calls *calls, pid_t pid, pid_t tid)
 
 static bool is_one_of(long call, const long *calls, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (call == calls[i])
-			return true;
-	}
-	return false;
+	return array_find(item, calls, count, *item == call);
 }
 
 bool proc_waits_for_file(pid_t tid)
@@ -546,11 +542,8 @@ bool proc_sleeps(pid_t pid)
 
 	if (!proc_list_threads(pid, &threads, NULL))
 		return false;
-	for (size_t i = 0; i < threads.count; i++) {
-		if (proc_read_thread(pid, threads.items[i], &state) && state.state == 'R')
-			return false;
-	}
-	return true;
+	return !array_find(tid, threads.items, threads.count,
+			   proc_read_thread(pid, *tid, &state) && state.state == 'R');
 }
 
 bool proc_is_ending(pid_t pid)
@@ -560,11 +553,7 @@ bool proc_is_ending(pid_t pid)
 
 	if (!proc_list_threads(pid, &threads, NULL))
 		return kill(pid, 0) < 0 && errno == ESRCH;
-	for (size_t i = 0; i < threads.count; i++) {
-		if (proc_read_thread(pid, threads.items[i], &state) && !state.exiting)
-			return false;
-	}
-	return true;
+	return !array_find(tid, threads.items, threads.count, proc_read_thread(pid, *tid, &state) && !state.exiting);
 }
 
 pid_t proc_living_thread(pid_t pid)

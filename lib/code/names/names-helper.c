@@ -575,11 +575,8 @@ void remote_names_fetch(struct names_helper *helper, const struct names_query *q
 static const struct fetched *find_fetched(const struct names_helper *helper, const struct remote_names *names,
 					  uint64_t address)
 {
-	for (size_t i = 0; i < helper->fetched.count; i++) {
-		if (helper->fetched.items[i].names == names && helper->fetched.items[i].address == address)
-			return &helper->fetched.items[i];
-	}
-	return NULL;
+	return array_find(fetched, helper->fetched.items, helper->fetched.count,
+			  fetched->names == names && fetched->address == address);
 }
 
 size_t remote_names_find(struct names_helper *helper, struct remote_names *names, uint64_t address,
@@ -616,11 +613,8 @@ const struct special_function *remote_names_special(struct names_helper *helper,
 		}
 		names->special_listed = is_valid(helper, names, &answer);
 	}
-	for (size_t i = 0; i < names->special.count; i++) {
-		if (names->special.items[i].start <= address && address < names->special.items[i].end)
-			return &names->special.items[i];
-	}
-	return NULL;
+	return array_find(special, names->special.items, names->special.count,
+			  special->start <= address && address < special->end);
 }
 
 bool remote_names_range(struct names_helper *helper, struct remote_names *names, const char *name, uint64_t address,

@@ -102,11 +102,7 @@ bool stack_end_is_c_library(const char *path)
 	static const char *const prefixes[] = {"libc.", "libc-", "libpthread", "ld-"};
 	const char *name = path_file_name(path);
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
-		if (starts_with(name, prefixes[i]))
-			return true;
-	}
-	return false;
+	return array_find(prefix, prefixes, sizeof(prefixes) / sizeof(*prefixes), starts_with(name, *prefix));
 }
 
 enum code_special_function stack_end_by_name(const char *function, bool in_c_library)

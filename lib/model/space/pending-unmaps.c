@@ -186,13 +186,8 @@ bool pending_unmaps_release(struct space *space, const struct space_call *call, 
 
 bool pending_unmaps_wait_for(const struct space *space, uint64_t start, uint64_t end)
 {
-	for (size_t i = 0; i < space->pending_unmaps.count; i++) {
-		const struct range *range = &space->pending_unmaps.items[i].range;
-
-		if (range->start < end && range->end > start)
-			return true;
-	}
-	return false;
+	return array_find(pending, space->pending_unmaps.items, space->pending_unmaps.count,
+			  pending->range.start < end && pending->range.end > start);
 }
 
 void pending_unmaps_expire(struct space *space, uint64_t now_ns)

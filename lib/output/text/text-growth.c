@@ -323,11 +323,10 @@ static void put_touchers(struct text *text, const struct mmt_report *report, con
 static void put_part(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
 {
 	const char *period = report->windowed ? "window" : "recording";
-	bool private = report->growth.parts_private, has_children = false;
-
+	bool private = report->growth.parts_private;
 	/* They inherited memory, also of what was mapped in the recording. */
-	for (size_t i = 0; i < report->process_count; i++)
-		has_children |= report->processes[i].parent_pid != 0;
+	bool has_children = array_find(process, report->processes, report->process_count, process->parent_pid);
+
 	text_format(text, TEXT_STRONG, "  %12s  ", text_change(text, part->bytes));
 	if (part->place != MMT_GROWTH_BEFORE) {
 		text_add(text, "%s%s", private ? "private, " : "", places[part->place].before);

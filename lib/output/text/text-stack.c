@@ -149,11 +149,8 @@ static bool is_c_library(const struct mmt_frame *frame)
 {
 	static const char *const starts[] = {"libc.so", "libc-2.", "libc.musl", "libpthread", "ld-linux", "ld-musl"};
 
-	for (size_t i = 0; frame->module && i < sizeof(starts) / sizeof(*starts); i++) {
-		if (starts_with(frame->module, starts[i]))
-			return true;
-	}
-	return false;
+	return frame->module &&
+	       array_find(start, starts, sizeof(starts) / sizeof(*starts), starts_with(frame->module, *start));
 }
 
 /*

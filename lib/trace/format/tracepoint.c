@@ -166,11 +166,7 @@ struct mmt_error *tracepoints_decode(struct bytes *bytes, struct tracepoints *tr
 
 const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints, uint32_t id)
 {
-	for (size_t i = 0; i < tracepoints->items.count; i++) {
-		if (tracepoints->items.items[i].id == id)
-			return &tracepoints->items.items[i];
-	}
-	return NULL;
+	return array_find(tracepoint, tracepoints->items.items, tracepoints->items.count, tracepoint->id == id);
 }
 
 /* "\tfield:unsigned long addr;\toffset:16;\tsize:8;\tsigned:0;" is the only form that the kernel writes. Not parsed
