@@ -386,13 +386,10 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 		end_thread(processes, thread, time_ns);
 	/* A reused PID starts with a FORK. */
 	process = processes_find(processes, pid);
-	if (!process)
-		error = add_process(processes, pid, NULL, 0, &process);
-	else
-		error = process->ended ? revive(processes, process) : NULL;
-	if (error)
-		return error;
-	return add_thread(processes, process, tid, thread_ret);
+	error = !process	 ? add_process(processes, pid, NULL, 0, &process)
+		: process->ended ? revive(processes, process)
+				 : NULL;
+	return error ?: add_thread(processes, process, tid, thread_ret);
 }
 
 struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,

@@ -6,6 +6,7 @@
 
 #define MEBIBYTES_MAX ((1u << 29) - 1)
 #define UNDECIDED_PER_PROCESS 32 /* what a process takes besides its intervals, in intervals */
+#define WAITS_NS 20000000	 /* a parent that waited for its child ends sooner, or in half the life of the child */
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {
@@ -15,23 +16,22 @@ const struct account *process_totals_owner(const struct replay *replay, const st
 	return allocation ? ledger_counted(ledger, allocation->account) : NULL;
 }
 
-/* Valid until the next call. */
-static struct mmt_error *find_process_totals(struct replay *replay, uint32_t process,
-					     struct kept_process_totals **process_totals_ret)
+/* Valid until the next call; NULL: out of memory. */
+static struct kept_process_totals *find_process_totals(struct replay *replay, uint32_t process)
 {
 	while (replay->process_totals.count <= process) {
 		if (!vector_append(&replay->process_totals))
-			return &error_no_memory;
+			return NULL;
 	}
-	*process_totals_ret = &replay->process_totals.items[process];
-	return NULL;
+	return &replay->process_totals.items[process];
 }
+
+static const struct space_facts no_facts;
 
 /* Allocates only if a value is not zero: most spaces have none. */
 static struct mmt_error *keep_facts(struct replay *replay, const struct space *space,
 				    struct kept_process_totals *process_totals)
 {
-	static const struct space_facts none;
 	struct space_counts counts = space_counts(space);
 	struct space_facts facts = {.unknown_bytes = counts.unknown_bytes,
 				    .reconciled_bytes = counts.reconciled_bytes,
@@ -40,9 +40,8 @@ static struct mmt_error *keep_facts(struct replay *replay, const struct space *s
 				    .check = space_check_result(space)};
 	struct space_facts *kept;
 
-	process_totals->facts = &none;
-	if (!facts.unknown_bytes && !facts.reconciled_bytes && !facts.given_back_bytes && !facts.ambiguous &&
-	    !facts.check.done)
+	process_totals->facts = &no_facts;
+	if (!(facts.unknown_bytes | facts.reconciled_bytes | facts.given_back_bytes | facts.ambiguous | facts.check.done))
 		return NULL;
 	process_totals->facts = kept = arena_alloc(&replay->arena, 1, sizeof(*kept));
 	if (!kept)
@@ -82,7 +81,6 @@ static struct mmt_error *add_interval(struct replay *replay, const struct proces
 	struct kept_process_totals *process_totals;
 	const struct process *holder = owner;
 	struct held_bytes **held;
-	struct mmt_error *error;
 
 	/* The process that mapped it holds it. If that process moved to its own space, as a child of vfork does, or if
 	 * the mapping existed before, the owner of the space does. */
@@ -92,9 +90,9 @@ static struct mmt_error *add_interval(struct replay *replay, const struct proces
 		holder = replay->processes->all.items[allocation->process];
 	if (holder->space != owner->space)
 		holder = owner;
-	error = find_process_totals(replay, holder->index, &process_totals);
-	if (error)
-		return error;
+	process_totals = find_process_totals(replay, holder->index);
+	if (!process_totals)
+		return &error_no_memory;
 	held = ended ? &process_totals->ended : &process_totals->now;
 	if (!*held)
 		*held = arena_alloc(&replay->arena, 1, sizeof(**held));
@@ -134,6 +132,17 @@ static bool is_survivor(const struct replay *replay, const struct process *proce
 	       map_get(&replay->survivors, (uint32_t)process->pid);
 }
 
+/* Whether the parent went on without the process: it forked another, or lived on for long. `is_copy`: it executed no
+ * other program, so that it is no command of a shell, which ends soon after the last one or has more to do. */
+static bool is_outlived(const struct replay *replay, const struct process *process, bool is_copy)
+{
+	const struct process *parent = replay->processes->all.items[process->forked_from];
+	uint64_t after_ns = subtract(smaller_of(parent->ended_ns, replay->ledger.now_ns), process->ended_ns);
+
+	return process->ended_ns < parent->last_fork_ns ||
+	       (is_copy && after_ns > WAITS_NS && after_ns > subtract(process->ended_ns, process->started_ns) / 2);
+}
+
 struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 {
 	uint32_t largest = 0, second = 0;
@@ -148,19 +157,21 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 	}
 	while (!error && (process = processes_next(replay->processes, process))) {
 		const struct process *parent = replay->processes->all.items[process->forked_from];
+		bool is_copy = process->program_ns <= process->started_ns;
+		bool outlived = process->ended && process != parent && is_outlived(replay, process, is_copy);
 		uint32_t other;
 
-		error = find_process_totals(replay, process->index, &own);
-		if (error || (replay->stacks.goes.count == process->index && !vector_push(&replay->stacks.goes, false)))
-			return error ?: &error_no_memory;
+		own = find_process_totals(replay, process->index);
+		if (!own || (replay->stacks.goes.count == process->index && !vector_push(&replay->stacks.goes, false)))
+			return &error_no_memory;
 		own->followed =
-		    process->ended && process != parent &&
-		    (process->ended_ns < parent->last_fork_ns ||
-		     (process->ended_ns <= parent->ended_ns && replay->process_totals.items[parent->index].followed));
+		    outlived || (process->ended && process != parent && process->ended_ns <= parent->ended_ns &&
+				 replay->process_totals.items[parent->index].followed);
 		other = own->mebibytes == largest ? second : largest;
-		replay->stacks.goes.items[process->index] = last && replay->has_survivors
-								? process->ended && !is_survivor(replay, process)
-								: own->followed && own->mebibytes <= 2 * other;
+		replay->stacks.goes.items[process->index] =
+		    last && replay->has_survivors
+			? process->ended && !is_survivor(replay, process)
+			: (outlived && is_copy) || (own->followed && own->mebibytes <= 2 * other);
 		if (replay->stacks.goes.items[process->index] && !last && space_counts(process->space).intervals)
 			error = let_go(replay, process);
 	}
@@ -186,7 +197,6 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 {
 	const struct space_counts counts = space_counts(process->space);
 	struct kept_process_totals *own;
-	struct mmt_error *error;
 
 	if (goes(replay, process))
 		return let_go(replay, process);
@@ -197,9 +207,9 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 		return let_go(replay, process);
 	if (replay->releases_ended || (!replay->finds_stacks && !replay->decides_late))
 		return NULL;
-	error = find_process_totals(replay, process->index, &own);
-	if (error)
-		return error;
+	own = find_process_totals(replay, process->index);
+	if (!own)
+		return &error_no_memory;
 	own->mebibytes = smaller_of(counts.data_bytes >> 20, MEBIBYTES_MAX);
 	replay->undecided += UNDECIDED_PER_PROCESS + counts.intervals;
 	if (replay->undecided < LIMIT_UNDECIDED_INTERVALS + UNDECIDED_PER_PROCESS * replay->processes->all.count / 16)
@@ -221,13 +231,13 @@ struct mmt_error *process_totals_release_followed(struct replay *replay)
 struct mmt_error *process_totals_release(struct replay *replay, const struct process *process)
 {
 	struct kept_process_totals *process_totals;
-	struct mmt_error *error;
+	struct mmt_error *error = NULL;
 
 	if (process->borrows_space)
 		return NULL;
-	error = find_process_totals(replay, process->index, &process_totals);
-	if (error)
-		return error;
+	process_totals = find_process_totals(replay, process->index);
+	if (!process_totals)
+		return &error_no_memory;
 	space_finish(process->space);
 	/* After a loss a process can seem to return after its end: keep the figures of its first end. */
 	if (!process_totals->facts) {
@@ -249,15 +259,17 @@ bool process_totals_are_released(const struct replay *replay, const struct proce
 struct mmt_error *process_totals_sum(struct replay *replay)
 {
 	const struct process *process = NULL;
-	struct kept_process_totals *process_totals;
 	struct mmt_error *error = NULL;
 
 	while (!error && (process = processes_next(replay->processes, process))) {
+		struct kept_process_totals *process_totals;
+
 		if (process->borrows_space)
 			continue;
 		space_each(interval, process->space, !error)
 			error = add_interval(replay, process, interval, false);
-		error = error ?: find_process_totals(replay, process->index, &process_totals);
+		process_totals = find_process_totals(replay, process->index);
+		error = error ?: process_totals ? NULL : &error_no_memory;
 		if (!error && !process_totals->facts)
 			error = keep_facts(replay, process->space, process_totals);
 	}
@@ -266,17 +278,11 @@ struct mmt_error *process_totals_sum(struct replay *replay)
 
 struct process_totals process_totals_of(const struct replay *replay, const struct process *process)
 {
-	struct process_totals process_totals = {0};
-	const struct kept_process_totals *kept;
+	static const struct held_bytes nothing;
+	static const struct kept_process_totals none;
+	const struct kept_process_totals *kept =
+	    process->index < replay->process_totals.count ? &replay->process_totals.items[process->index] : &none;
 
-	if (process->index >= replay->process_totals.count)
-		return process_totals;
-	kept = &replay->process_totals.items[process->index];
-	if (kept->now)
-		process_totals.now = *kept->now;
-	if (kept->ended)
-		process_totals.ended = *kept->ended;
-	if (kept->facts)
-		process_totals.facts = *kept->facts;
-	return process_totals;
+	return (struct process_totals){
+	    .now = *(kept->now ?: &nothing), .ended = *(kept->ended ?: &nothing), .facts = *(kept->facts ?: &no_facts)};
 }

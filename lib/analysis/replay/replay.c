@@ -251,10 +251,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	    !lifetimes_reach(&replay->ledger.lifetimes,
 			     stop_ns < replay->window.to_ns ? stop_ns : replay->window.to_ns))
 		error = &error_no_memory;
-	if (!error)
-		error =
-		    resolver_create(replay->metadata, !options->report->no_demangle, replay->stacks_max, &replay->code);
-	return error ?: resolver_empty_stack(replay->code, STACK_END_LOST, &replay->lost_stack)
+	return error ?: resolver_create(replay->metadata, !options->report->no_demangle, replay->stacks_max, &replay->code)
+		     ?: resolver_empty_stack(replay->code, STACK_END_LOST, &replay->lost_stack)
 		     ?: resolver_empty_stack(replay->code, MMT_STACK_END_NOT_RECORDED, &replay->no_stack);
 }
 

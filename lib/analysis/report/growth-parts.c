@@ -400,13 +400,10 @@ static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_byte
 	int64_t end_first = limit_size(sizes_known ? end_bytes : growth->pages_end_bytes);
 	int64_t start_change = limit_size(growth->pages_start_bytes) - start_first;
 	int64_t end_change = limit_size(growth->pages_end_bytes) - end_first;
-	int64_t least =
-	    end_first - start_first + (end_change < 0 ? end_change : 0) - (start_change > 0 ? start_change : 0);
-	int64_t most =
-	    end_first - start_first + (end_change > 0 ? end_change : 0) - (start_change < 0 ? start_change : 0);
+	int64_t least = end_first - start_first + smaller_of(end_change, 0) - larger_of(start_change, 0);
+	int64_t most = end_first - start_first + larger_of(end_change, 0) - smaller_of(start_change, 0);
 
-	if (explained_bytes > SIZE_MAX_COMPARED || explained_bytes < -SIZE_MAX_COMPARED)
-		explained_bytes = explained_bytes < 0 ? -SIZE_MAX_COMPARED : SIZE_MAX_COMPARED;
+	explained_bytes = larger_of(smaller_of(explained_bytes, SIZE_MAX_COMPARED), -SIZE_MAX_COMPARED);
 	growth->unexplained_bytes = explained_bytes < least  ? least - explained_bytes
 				    : explained_bytes > most ? most - explained_bytes
 							     : 0;

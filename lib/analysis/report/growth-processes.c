@@ -577,8 +577,7 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 		growth->end_private_bytes = to_bytes(judgement->sums[judgement->count - 1].alone);
 		growth->outside_bytes = (int64_t)outside_bytes;
 	}
-	if (judgement->count)
-		growth->sharers = judgement->sums[judgement->count - 1].processes;
+	growth->sharers = judgement->sums[judgement->count - 1].processes;
 	growth->pss_missing = judgement->unread;
 	judge_processes(judgement, growth);
 	return NULL;

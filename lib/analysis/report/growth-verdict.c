@@ -389,18 +389,18 @@ int64_t mmt_growth_rate_noise(const struct mmt_growth *growth)
 
 static void describe(const struct mmt_resident_reading *readings, size_t count, struct mmt_growth *growth)
 {
+	size_t most = 0;
+
 	growth->start_bytes = readings[0].resident_bytes;
 	growth->start_ns = readings[0].time_ns;
 	growth->end_bytes = readings[count - 1].resident_bytes;
 	growth->end_ns = readings[count - 1].time_ns;
 	growth->start_swap_bytes = readings[0].swapped_bytes;
 	growth->end_swap_bytes = readings[count - 1].swapped_bytes;
-	for (size_t i = 0; i < count; i++) {
-		if (i && readings[i].resident_bytes <= growth->peak_bytes)
-			continue;
-		growth->peak_bytes = readings[i].resident_bytes;
-		growth->peak_ns = readings[i].time_ns;
-	}
+	for (size_t i = 1; i < count; i++)
+		most = readings[i].resident_bytes > readings[most].resident_bytes ? i : most;
+	growth->peak_bytes = readings[most].resident_bytes;
+	growth->peak_ns = readings[most].time_ns;
 	growth->rate_from_ns = growth->start_ns;
 	/* What a program does in its first moments says nothing about a minute. */
 	if (growth->end_ns >= growth->start_ns + VERDICT_SPAN_NS)
@@ -529,7 +529,7 @@ const char *mmt_report_headline(const struct mmt_report *report)
 
 	if (mmt_report_has_nothing_to_see(report))
 		return "NOTHING TO SEE";
-	return !mmt_report_goes_by_rows(report)				 ? words[report->growth.verdict]
+	return !mmt_report_goes_by_rows(report)			    ? words[report->growth.verdict]
 	       : report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING"
 								    : "LEAK";
 }

@@ -657,8 +657,7 @@ struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sum
 		row->peak_ns = ledger->rows.items[i + 1].peak_ns;
 		ledger_trend(ledger, (uint32_t)i + 1, report->to_ns, row->trend, MMT_TREND_POINTS);
 	}
-	if (!error)
-		error = add_memory(&grouping);
+	error = error ?: add_memory(&grouping);
 	if (!error)
 		add_accounts(&grouping);
 	if (!error)

@@ -430,8 +430,7 @@ struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *r
 		error = find_leaks(&judging, leaks);
 	if (!error && open)
 		add_leaks(&judging, memory, leaks, leaking, figures);
-	if (!error)
-		error = add_committed_trends(&judging, row_of_accounts, resident, figures);
+	error = error ?: add_committed_trends(&judging, row_of_accounts, resident, figures);
 	for (size_t i = 0; i < rows->items.count; i++) {
 		struct mmt_row *row = &figures[i];
 

@@ -101,11 +101,9 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 		return;
 	}
 	text_add(text, "%s ", text_measure_with_swap(growth));
-	if (growth->verdict != MMT_VERDICT_STEADY)
-		text_add(text, "%s", text_change(text, mmt_growth_change(growth)));
-	else
-		text_add(text, "%s no steady trend: %s", swaps ? "have" : "has",
-			 text_change(text, mmt_growth_change(growth)));
+	if (growth->verdict == MMT_VERDICT_STEADY)
+		text_add(text, "%s no steady trend: ", swaps ? "have" : "has");
+	text_add(text, "%s", text_change(text, mmt_growth_change(growth)));
 	if (growth->outside_bytes)
 		text_add(text, " (and %s by other processes)", text_change(text, growth->outside_bytes));
 	switch (growth->verdict) {

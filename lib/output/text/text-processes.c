@@ -87,9 +87,7 @@ const char *text_measure(const struct mmt_growth *growth)
 
 const char *text_measure_with_swap(const struct mmt_growth *growth)
 {
-	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
-
-	if (!swaps)
+	if (!growth->start_swap_bytes && !growth->end_swap_bytes)
 		return text_measure(growth);
 	return growth->by_pss ? "Pss and swap" : growth->sharers > 1 ? "sum of RSS and swap" : "RSS and swap";
 }
@@ -164,22 +162,22 @@ static bool rank_share(const struct mmt_report *report, const struct mmt_process
 {
 	const struct mmt_process_readings *readings = process->readings;
 	bool started, ended;
-	uint64_t bytes;
 
 	*share_ret = 0;
 	if (!readings || readings->brief)
 		return true;
 	started = readings->start_ns > report->growth.start_ns;
 	ended = readings->end_ns < report->growth.end_ns;
-	if (started && !ended) {
-		bytes = readings->private_known ? readings->end_private_bytes : readings->end_resident_bytes;
-		*share_ret = (int64_t)(readings->end_swapped_bytes + bytes);
-	} else if (ended && !started) {
-		bytes = readings->private_known ? readings->start_private_bytes : readings->start_resident_bytes;
-		*share_ret = -(int64_t)(readings->start_swapped_bytes + bytes);
-	} else if (!started) {
+	if (!started && !ended)
 		*share_ret = mmt_process_growth(process);
-	}
+	else if (!ended)
+		*share_ret =
+		    (int64_t)(readings->end_swapped_bytes +
+			      (readings->private_known ? readings->end_private_bytes : readings->end_resident_bytes));
+	else if (!started)
+		*share_ret = -(int64_t)(readings->start_swapped_bytes + (readings->private_known
+									     ? readings->start_private_bytes
+									     : readings->start_resident_bytes));
 	return true;
 }
 
