@@ -775,6 +775,51 @@ START_TEST(late_process_counts_before_its_pss_is_read)
 }
 END_TEST
 
+/* Workers that share the memory of their parent, of which the first copies more and more, end together: by the last
+ * readings, two are left that share all of it. */
+START_TEST(workers_that_end_together_hide_no_growth)
+{
+	struct recording_builder *builder = begin(1);
+	struct mmt_report *report;
+
+	for (int32_t i = 1; i < 5; i++)
+		builder_fork(builder, 1002, PARENT + i, PARENT + i, PARENT, PARENT);
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		bool ending = reading >= READINGS - 1 - (unsigned)_i;
+		uint64_t copied = reading * MEBIBYTE / 4, each = (POOL - copied) / 5 + copied / 4;
+
+		for (int32_t i = 0; i < 5; i++) {
+			struct size size = {.resident = MEBIBYTE + POOL, .pss = MEBIBYTE + each, .private = MEBIBYTE};
+
+			if (i == 1)
+				size = (struct size){.resident = MEBIBYTE + POOL,
+						     .pss = MEBIBYTE + (POOL - copied) / 5 + copied,
+						     .private = MEBIBYTE + copied,
+						     .faults = copied / PAGE};
+			if (ending)
+				size.pss = MEBIBYTE + POOL / 2;
+			if (!ending || i == 0 || i == 4)
+				put_size(builder, reading, PARENT + i, &size);
+			if (i && reading + 2 + (unsigned)_i == READINGS && i != 4)
+				builder_exit(builder, time_of(reading) + SECOND_NS / 2, PARENT + i, PARENT + i);
+		}
+		builder_round(builder);
+	}
+	for (int32_t i = 4; i >= 0; i -= 4)
+		builder_exit(builder, time_of(READINGS - 1) + SECOND_NS / 2 - i, PARENT + i, PARENT + i);
+	report = finish(builder);
+	ck_assert(report->growth.by_pss);
+	ck_assert_int_eq(report->growth.verdict, MMT_VERDICT_GROWING);
+	ck_assert_uint_eq(report->growth.end_ns, time_of(READINGS - 2 - (unsigned)_i));
+	/* Each Pss is rounded down. */
+	ck_assert_uint_eq((report->growth.end_pss_bytes + PAGE) / (MEBIBYTE / 4),
+			  20 + POOL / (MEBIBYTE / 4) + READINGS - 2 - (unsigned)_i);
+	ck_assert_int_ge(report->growth.bytes_per_minute, 14 * (int64_t)MEBIBYTE);
+	ck_assert_int_le(report->growth.bytes_per_minute, 16 * (int64_t)MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A parent whose children, of these sizes, live for two readings each, one after the other. */
 static struct mmt_report *report_of_children(const unsigned *mebibytes, unsigned count, bool select)
 {
@@ -1072,5 +1117,6 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, brief_children_hold_nothing_of_their_parent, 0, SERVERS);
 	tcase_add_loop_test(tests, end_of_a_process_hides_no_growth, 0, 3);
 	tcase_add_loop_test(tests, worker_that_ends_moves_no_pss, 0, 4);
+	tcase_add_loop_test(tests, workers_that_end_together_hide_no_growth, 0, 3);
 	return suite;
 }

@@ -44,11 +44,9 @@ static uint64_t largest_size(const struct process_readings *readings)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; readings && i < readings->points.count; i++) {
-		uint64_t size = readings->points.items[i].resident_bytes + readings->points.items[i].swapped_bytes;
-
-		bytes = larger_of(size, bytes);
-	}
+	for (size_t i = 0; readings && i < readings->points.count; i++)
+		bytes = larger_of(readings->points.items[i].resident_bytes + readings->points.items[i].swapped_bytes,
+				  bytes);
 	return bytes;
 }
 
@@ -92,12 +90,8 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 			continue;
 		size = largest_size(memory_readings_of(judgement->memory, process));
 		of->count++;
-		if (size > of->largest_bytes) {
-			of->second_bytes = of->largest_bytes;
-			of->largest_bytes = size;
-		} else if (size > of->second_bytes) {
-			of->second_bytes = size;
-		}
+		of->second_bytes = larger_of(of->second_bytes, smaller_of(of->largest_bytes, size));
+		of->largest_bytes = larger_of(of->largest_bytes, size);
 	}
 	for (const struct process *process = NULL; (process = processes_next(processes, process));) {
 		struct process_readings *readings = memory_readings_of(judgement->memory, process);
@@ -583,24 +577,33 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 	return NULL;
 }
 
-/*
- * Processes that end by themselves may give back what they kept in their last moments. If most of a rise is gone by
- * then, and the readings before show growth, only these count. Return their number.
+/* How many readings count if all processes ended by themselves. Those that end last, such as the workers of a pool, do
+ * not end at once: as the rows do, the readings count each as just before its end. And they may give back what they
+ * kept in their last moments: if most of a rise is gone by then, and the readings before show growth, only these count.
  */
 static size_t count_before_end(const struct rows *rows, const struct mmt_report *report)
 {
 	const struct mmt_resident_reading *readings = report->resident_readings;
 	size_t count = report->resident_reading_count, last = 0;
+	uint64_t last_ns, near_ns, ended_ns = UINT64_MAX;
 	double fall, rise;
 
+	if (!count)
+		return 0;
+	last_ns = readings[count - 1].time_ns;
+	near_ns = last_ns - (last_ns - readings[0].time_ns) / (VERDICT_PARTS + 1);
 	for (const struct process *process = NULL; (process = rows_next(rows, process));) {
+		const struct process_readings *of = memory_readings_of(&rows->replay->notes.memory, process);
+
 		if (!process->ended)
 			return count;
+		if (of && of->of.end_ns >= near_ns && !process_totals_are_released(rows->replay, process))
+			ended_ns = smaller_of(of->of.end_ns, ended_ns);
 	}
+	count = partition_point(count, i, readings[i].time_ns <= ended_ns);
 	for (size_t i = 0; i < count; i++)
 		last = readings[i].resident_bytes >= readings[last].resident_bytes ? i : last;
-	if (!count || readings[count - 1].time_ns - readings[last].time_ns >
-			  (readings[last].time_ns - readings[0].time_ns) / VERDICT_PARTS)
+	if (readings[last].time_ns < near_ns)
 		return count;
 	rise = (double)readings[last].resident_bytes - (double)readings[0].resident_bytes;
 	fall = (double)readings[last].resident_bytes - (double)readings[count - 1].resident_bytes;

@@ -166,11 +166,6 @@ static struct mmt_error *hold(struct page_readings *readings, const struct proce
 
 /* The readings of a process */
 
-static uint64_t distance(uint64_t left, uint64_t right)
-{
-	return left > right ? left - right : right - left;
-}
-
 /* A new value has the pages that the process had when the recording began, or none if the process began later. */
 static struct mmt_error *find_pages(struct page_readings *readings, const struct process *process,
 				    struct process_pages **pages_ret)
@@ -357,8 +352,9 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 		error = take_reading(readings, pages, &pages->incoming, NULL, pages->time_ns, bytes,
 				     find_final(replay, process) != NULL);
 		if (!error && readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
-		    (!pages->all.start_known || (pages->start_ns < from_ns && distance(pages->time_ns, from_ns) <=
-										  distance(pages->start_ns, from_ns))))
+		    (!pages->all.start_known ||
+		     (pages->start_ns < from_ns &&
+		      magnitude_of((int64_t)(pages->time_ns - from_ns)) <= from_ns - pages->start_ns)))
 			error = use_as_start(readings, pages, bytes);
 		readings->latest_ns = pages->time_ns;
 	}

@@ -91,24 +91,34 @@ static unsigned point_of(const struct mmt_report *report, uint64_t time_ns, doub
 	return point > 0 ? point < count ? (unsigned)point : count : 0;
 }
 
+/* Of processes that end together, only the readings before count, as of RSS. */
+static size_t count_uses(const struct row_uses *uses, const struct mmt_report *report)
+{
+	size_t count = report->resident_reading_count;
+
+	return count && report->resident_readings[count - 1].time_ns > report->growth.end_ns
+		   ? partition_point(uses->count, i, uses->times_ns[i] <= report->growth.end_ns)
+		   : uses->count;
+}
+
 bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
 		   uint32_t number, uint64_t *bytes_ret, unsigned count, unsigned *first_ret, unsigned *end_ret)
 {
 	const struct row_uses *uses = resident ? resident->uses : NULL;
 	double step_ns = (double)(report->to_ns - report->from_ns) / count;
 	uint64_t used[ROW_USES_MAX];
+	size_t next = 1, use_count = uses ? count_uses(uses, report) : 0;
 	unsigned at;
-	size_t next = 1;
 
 	/* What is swapped out is only known at the end. */
-	if (!uses || uses->count < 3 || uses->changes >= LIMIT_USE_CHANGES || row->swapped_bytes)
+	if (use_count < 3 || uses->changes >= LIMIT_USE_CHANGES || row->swapped_bytes)
 		return false;
 	steps_of_rows_get(&uses->steps, number, used, uses->count);
 	for (unsigned point = 0; point < count; point++) {
 		uint64_t time_ns = report->from_ns + (uint64_t)(step_ns * (point + 1));
 		double change;
 
-		while (next + 1 < uses->count && uses->times_ns[next] < time_ns)
+		while (next + 1 < use_count && uses->times_ns[next] < time_ns)
 			next++;
 		time_ns = time_ns < uses->times_ns[next] ? time_ns : uses->times_ns[next];
 		change = (double)used[next] - (double)used[next - 1];
@@ -118,10 +128,10 @@ bool row_uses_find(const struct resident_sums *resident, const struct mmt_report
 			    (uint64_t)(int64_t)(change * part_of_change(report, uses->times_ns[next - 1],
 									uses->times_ns[next], time_ns, change));
 	}
-	*end_ret = point_of(report, uses->times_ns[uses->count - 1], step_ns, 0.5, count);
+	*end_ret = point_of(report, uses->times_ns[use_count - 1], step_ns, 0.5, count);
 	/* Begin at a reading if most of the time is after it: what lies between two is guessed. */
 	for (next = 1;
-	     next + 1 < uses->count && point_of(report, uses->times_ns[next], step_ns, -0.5, count) < *first_ret;)
+	     next + 1 < use_count && point_of(report, uses->times_ns[next], step_ns, -0.5, count) < *first_ret;)
 		next++;
 	at = point_of(report, uses->times_ns[next], step_ns, -0.5, count);
 	*first_ret = larger_of(next == 1 || at + at < *first_ret + *end_ret ? at : 0, *first_ret);
@@ -204,8 +214,7 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		/* Pages of memory unmapped since were read, too: only what the row grew by was not. */
 		trend = figures[account->row - 1].committed_trend ?: figures[account->row - 1].trend;
 		growth = (int64_t)(trend[MMT_TREND_POINTS - 1] - trend[read]);
-		if (growth < 0 || accessible[i].unread_bytes > (uint64_t)growth)
-			accessible[i].unread_bytes = growth < 0 ? 0 : (uint64_t)growth;
+		accessible[i].unread_bytes = smaller_of(accessible[i].unread_bytes, (uint64_t)larger_of(growth, 0));
 		/* In rows of files and classes, what an account made accessible counts for the one that mapped it. */
 		for (unsigned kind = 0; kind < HELD_PAGES; kind++)
 			figure_add(&used_bytes, memory[i].bytes[kind]);
