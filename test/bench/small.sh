@@ -106,7 +106,7 @@ END
 if (. "$SOURCE/test/html/browser.bash" && prepare_browser) >"$directory/reason-page"; then
 	expect "$bench/page-speed" <<'END'
 must page of 100 stacks: <n> bytes, made in <d> s
-must first paint <n> ms, graph and table drawn after <n> ms
+must first paint <n> ms \(of a page with one word <n> ms\), graph and table drawn after <n> ms
 must painted again after a selection <n> ms, at most <n> ms
 END
 else
