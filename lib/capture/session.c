@@ -264,8 +264,8 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	return error;
 }
 
-/* Takes the first snapshots; for those of children that are added meanwhile the loop has a time budget. With all
- * processes there may be too many mappings, so the snapshots of processes that are not targets are limited. */
+/* Takes the first snapshots. Children that are added meanwhile wait for loop_run(), which has a time budget for them.
+ * With all processes there may be too many mappings, so the snapshots of processes that are not targets are limited. */
 static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;

@@ -11,7 +11,7 @@ screen_fits() {
 			echo "a line of ${#line} columns: $line"
 			wrong=1
 		}
-		[[ $line != "      "[^\ ]* && $line != [0-9]*" more stacks "* ]] || stack=yes
+		[[ $line != "      "[^\ ]* && $line != [0-9]*" more "@(stack|row)* ]] || stack=yes
 		[[ $line != trust:* ]] || trust=yes
 		[ "$line" ] || [ ! "$stack" ] || [ ! "$trust" ] || end=${end:-$lines}
 		lines=$((lines + 1))

@@ -820,6 +820,32 @@ START_TEST(workers_that_end_together_hide_no_growth)
 }
 END_TEST
 
+/* The other goes on to grow, so that what ends first does not end the series. */
+START_TEST(a_small_process_that_ends_first_hides_no_growth)
+{
+	struct recording_builder *builder = begin(1);
+	struct mmt_report *report;
+
+	builder_fork(builder, 1002, PARENT + 1, PARENT + 1, PARENT, PARENT);
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		struct size size = {.resident = 10 * reading * MEBIBYTE}, small = {.resident = MEBIBYTE};
+
+		put_size(builder, reading, PARENT, &size);
+		if (reading < READINGS - 1)
+			put_size(builder, reading, PARENT + 1, &small);
+		else
+			builder_exit(builder, time_of(reading) - SECOND_NS / 2, PARENT + 1, PARENT + 1);
+		builder_round(builder);
+	}
+	builder_exit(builder, time_of(READINGS - 1) + SECOND_NS / 2, PARENT, PARENT);
+	report = finish(builder);
+	ck_assert_int_eq(report->growth.verdict, MMT_VERDICT_GROWING);
+	ck_assert_uint_eq(report->growth.end_ns, time_of(READINGS - 1));
+	ck_assert_uint_eq(report->growth.peak_bytes, 10 * (READINGS - 1) * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A parent whose children, of these sizes, live for two readings each, one after the other. */
 static struct mmt_report *report_of_children(const unsigned *mebibytes, unsigned count, bool select)
 {
@@ -1118,5 +1144,6 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, end_of_a_process_hides_no_growth, 0, 3);
 	tcase_add_loop_test(tests, worker_that_ends_moves_no_pss, 0, 4);
 	tcase_add_loop_test(tests, workers_that_end_together_hide_no_growth, 0, 3);
+	tcase_add_test(tests, a_small_process_that_ends_first_hides_no_growth);
 	return suite;
 }

@@ -6,7 +6,7 @@
 
 #define MEBIBYTES_MAX ((1u << 29) - 1)
 #define UNDECIDED_PER_PROCESS 32 /* what a process takes besides its intervals, in intervals */
-#define WAITS_NS 20000000	 /* a parent that waited for its child ends sooner, or in half the life of the child */
+#define LIVED_ON_NS 1000000000	 /* a parent that only waited for its child to end does not live on for so long */
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {
@@ -41,7 +41,8 @@ static struct mmt_error *keep_facts(struct replay *replay, const struct space *s
 	struct space_facts *kept;
 
 	process_totals->facts = &no_facts;
-	if (!(facts.unknown_bytes | facts.reconciled_bytes | facts.given_back_bytes | facts.ambiguous | facts.check.done))
+	if (!(facts.unknown_bytes | facts.reconciled_bytes | facts.given_back_bytes | facts.ambiguous |
+	      facts.check.done))
 		return NULL;
 	process_totals->facts = kept = arena_alloc(&replay->arena, 1, sizeof(*kept));
 	if (!kept)
@@ -132,15 +133,14 @@ static bool is_survivor(const struct replay *replay, const struct process *proce
 	       map_get(&replay->survivors, (uint32_t)process->pid);
 }
 
-/* Whether the parent went on without the process: it forked another, or lived on for long. `is_copy`: it executed no
- * other program, so that it is no command of a shell, which ends soon after the last one or has more to do. */
-static bool is_outlived(const struct replay *replay, const struct process *process, bool is_copy)
+/* Whether it is a copy of its parent, as one for a request is, and the parent lived on for longer than it did. A
+ * command of a shell, which executed a program, is no copy: its shell may have others to run. */
+static bool is_outlived(const struct process *process, const struct process *parent, uint64_t now_ns)
 {
-	const struct process *parent = replay->processes->all.items[process->forked_from];
-	uint64_t after_ns = subtract(smaller_of(parent->ended_ns, replay->ledger.now_ns), process->ended_ns);
+	uint64_t after_ns = subtract(smaller_of(parent->ended_ns, now_ns), process->ended_ns);
 
-	return process->ended_ns < parent->last_fork_ns ||
-	       (is_copy && after_ns > WAITS_NS && after_ns > subtract(process->ended_ns, process->started_ns) / 2);
+	return process->program_ns <= process->started_ns && after_ns > LIVED_ON_NS &&
+	       after_ns > subtract(process->ended_ns, process->started_ns);
 }
 
 struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
@@ -157,21 +157,21 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 	}
 	while (!error && (process = processes_next(replay->processes, process))) {
 		const struct process *parent = replay->processes->all.items[process->forked_from];
-		bool is_copy = process->program_ns <= process->started_ns;
-		bool outlived = process->ended && process != parent && is_outlived(replay, process, is_copy);
 		uint32_t other;
 
 		own = find_process_totals(replay, process->index);
 		if (!own || (replay->stacks.goes.count == process->index && !vector_push(&replay->stacks.goes, false)))
 			return &error_no_memory;
 		own->followed =
-		    outlived || (process->ended && process != parent && process->ended_ns <= parent->ended_ns &&
-				 replay->process_totals.items[parent->index].followed);
+		    process->ended && process != parent &&
+		    (process->ended_ns < parent->last_fork_ns ||
+		     (process->ended_ns <= parent->ended_ns && replay->process_totals.items[parent->index].followed));
 		other = own->mebibytes == largest ? second : largest;
 		replay->stacks.goes.items[process->index] =
-		    last && replay->has_survivors
-			? process->ended && !is_survivor(replay, process)
-			: (outlived && is_copy) || (own->followed && own->mebibytes <= 2 * other);
+		    last && replay->has_survivors ? process->ended && !is_survivor(replay, process)
+						  : (own->followed && own->mebibytes <= 2 * other) ||
+							(process->ended && process != parent &&
+							 is_outlived(process, parent, replay->ledger.now_ns));
 		if (replay->stacks.goes.items[process->index] && !last && space_counts(process->space).intervals)
 			error = let_go(replay, process);
 	}

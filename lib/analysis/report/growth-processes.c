@@ -577,14 +577,14 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 	return NULL;
 }
 
-/* How many readings count if all processes ended by themselves. Those that end last, such as the workers of a pool, do
- * not end at once: as the rows do, the readings count each as just before its end. And they may give back what they
+/* How many readings count if all processes ended by themselves. Those that end in the last 1/17 of the time, such as the
+ * workers of a pool, do not end at once: as the rows do, the readings count each as just before its end. And they may give back what they
  * kept in their last moments: if most of a rise is gone by then, and the readings before show growth, only these count.
  */
 static size_t count_before_end(const struct rows *rows, const struct mmt_report *report)
 {
 	const struct mmt_resident_reading *readings = report->resident_readings;
-	size_t count = report->resident_reading_count, last = 0;
+	size_t count = report->resident_reading_count, last = 0, before;
 	uint64_t last_ns, near_ns, ended_ns = UINT64_MAX;
 	double fall, rise;
 
@@ -600,7 +600,11 @@ static size_t count_before_end(const struct rows *rows, const struct mmt_report 
 		if (of && of->of.end_ns >= near_ns && !process_totals_are_released(rows->replay, process))
 			ended_ns = smaller_of(of->of.end_ns, ended_ns);
 	}
-	count = partition_point(count, i, readings[i].time_ns <= ended_ns);
+	before = larger_of(partition_point(count, i, readings[i].time_ns <= ended_ns), 1);
+	/* If others grow by more than what ended, it is no end of them all. */
+	if (!array_find(later, readings + before, count - before,
+			later->resident_bytes > readings[before - 1].resident_bytes))
+		count = before;
 	for (size_t i = 0; i < count; i++)
 		last = readings[i].resident_bytes >= readings[last].resident_bytes ? i : last;
 	if (readings[last].time_ns < near_ns)

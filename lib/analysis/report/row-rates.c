@@ -91,7 +91,7 @@ static unsigned point_of(const struct mmt_report *report, uint64_t time_ns, doub
 	return point > 0 ? point < count ? (unsigned)point : count : 0;
 }
 
-/* Of processes that end together, only the readings before count, as of RSS. */
+/* Of processes that end together, only the readings before count, as in the verdict. */
 static size_t count_uses(const struct row_uses *uses, const struct mmt_report *report)
 {
 	size_t count = report->resident_reading_count;

@@ -110,9 +110,9 @@ static inline struct traced_process *process_table_at(const struct process_table
 
 /* Loop while `more` is true, over no process that is added meanwhile: with forks that could go on for ever. */
 #define process_table_each(process, table, more)                                                                       \
-	for (size_t known = (table)->items.count, done = 0; !done; done = 1)                                           \
+	for (size_t known_ = (table)->items.count, done_ = 0; !done_; done_ = 1)                                       \
 		for (struct traced_process *process = process_table_at(table, 0);                                      \
-		     process && process->place < known && (more);                                                      \
+		     process && process->place < known_ && (more);                                                     \
 		     process = process_table_at(table, process->place + 1))
 
 void process_table_deinit(struct process_table *processes);
