@@ -200,6 +200,7 @@ may mmtrace record: .*
 must recorded <d> s, 1 process; duration over
 must RSS .*
 must recording: <d> [KMG]iB, [0-9,]+ events, [0-9,]+ lost
+may [0-9,]+ page fault samples?; (up to )?[0-9,]+ page faults lost
 must [0-9,]+ mmap, .*
 must [0-9,]+ stack dumps; [0-9,]+ lost.*
 may only stack dumps were lost: all figures are correct, but some stacks are truncated
