@@ -156,7 +156,7 @@ __attribute__((format(printf, 2, 3))) static void put_status(struct status_line 
 	    (size_t)snprintf(line->text + line->length, sizeof(line->text) - line->length, "%*s%s", gap, "", part);
 }
 
-/* Appends what the readings show, with the verdict in the words of the report. */
+/* Appends what the readings show, with the verdict in the words of the report, which also knows leaks. */
 static void put_growth(struct status_line *line, const struct record_end *end)
 {
 	const struct mmt_growth *growth = &end->growth;
@@ -170,7 +170,7 @@ static void put_growth(struct status_line *line, const struct record_end *end)
 	put_status(line, "%s", mmt_format_change(mmt_growth_change(growth), change));
 	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN)
 		put_status(line, "%s/min", mmt_format_change(growth->bytes_per_minute, rate));
-	put_status(line, "%s", mmt_report_headline(&(struct mmt_report){.growth = *growth}));
+	put_status(line, "%s", mmt_verdict_headline(growth->verdict));
 }
 
 /* Judges the readings so far. */

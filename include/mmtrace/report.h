@@ -627,7 +627,9 @@ MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
 
-/* The word that the report begins with, and `record` ends with: "LEAK", "GROWING", ... Static. */
+/* The word for readings alone: "GROWING", "PLATEAU", ... Static. */
+MMT_PUBLIC const char *mmt_verdict_headline(enum mmt_verdict verdict);
+/* The word that the report begins with, and `record` ends with: also "LEAK" and "NOTHING TO SEE". Static. */
 MMT_PUBLIC const char *mmt_report_headline(const struct mmt_report *report);
 /* Whether so short a recording has only what programs map when they start. */
 MMT_PUBLIC bool mmt_report_has_nothing_to_see(const struct mmt_report *report);

@@ -60,7 +60,7 @@
 /* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: no real program of that size has
  * as many */
 #define LIMIT_STACK_BYTES 160
-#define LIMIT_COPIES_PER_INTERVAL 20	/* Copies made for each of these mappings: 2 s */
+#define LIMIT_COPIES_PER_INTERVAL 12	/* Copies made for each of these mappings: a second */
 #define LIMIT_UNDECIDED_INTERVALS (1u << 17) /* Of ended processes that may not count: 16 MB; of more, it is decided at once */
 #define LIMIT_KEPT_PROCESSES 8192 /* If all that ended count: of more, those below 1 MiB do not */
 #define LIMIT_FAULT_PERIOD 100000	/* Page faults per sample; other recordings have no page faults */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // page-speed.mjs PAGE ROUNDS, for test/bench/page-speed.
 import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { openBrowser, openPage } from "./browser.mjs";
 
 const OPENED = 5; // times, after one that does not count
@@ -9,7 +10,7 @@ const [path, rounds] = process.argv.slice(2);
 const browser = await openBrowser();
 
 // A page of a few words first: it pays for the browser's start, and then shows what any page takes on this machine.
-const word = new URL("word.html", "file://" + path).pathname;
+const word = join(dirname(path), "word.html");
 writeFileSync(word, "<!DOCTYPE html><title>one word</title><link rel=icon href=data:,><p>word");
 
 // Milliseconds until the first paint, and until `measure` had ended. Chromium may enter the times some frames later.
@@ -31,7 +32,9 @@ const median = (list) => Math.round(list.sort((a, b) => a - b)[list.length >> 1]
 const opened = { word: [], first: [], drawn: [] };
 let page;
 for (let i = 0; i <= OPENED; i++) {
-	const { first } = await timesOf(await openPage(browser, word), "");
+	const other = await openPage(browser, word);
+	const { first } = await timesOf(other, "");
+	await other.context().close();
 	await page?.context().close();
 	page = await openPage(browser, path);
 	const times = await timesOf(page, "changed everything");

@@ -26,7 +26,7 @@ static struct kept_process_totals *find_process_totals(struct replay *replay, ui
 	return &replay->process_totals.items[process];
 }
 
-static const struct space_facts no_facts;
+static const struct space_facts no_facts; /* of most spaces */
 
 /* Allocates only if a value is not zero: most spaces have none. */
 static struct mmt_error *keep_facts(struct replay *replay, const struct space *space,
@@ -41,8 +41,8 @@ static struct mmt_error *keep_facts(struct replay *replay, const struct space *s
 	struct space_facts *kept;
 
 	process_totals->facts = &no_facts;
-	if (!(facts.unknown_bytes | facts.reconciled_bytes | facts.given_back_bytes | facts.ambiguous |
-	      facts.check.done))
+	if (!facts.unknown_bytes && !facts.reconciled_bytes && !facts.given_back_bytes && !facts.ambiguous &&
+	    !facts.check.done)
 		return NULL;
 	process_totals->facts = kept = arena_alloc(&replay->arena, 1, sizeof(*kept));
 	if (!kept)
@@ -77,7 +77,7 @@ static struct mmt_error *add_interval(struct replay *replay, const struct proces
 				      const struct space_interval *interval, bool ended)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-	const struct account *account = allocation ? ledger_counted(&replay->ledger, allocation->account) : NULL;
+	const struct account *account = process_totals_owner(replay, interval);
 	uint64_t bytes = interval->end - interval->start;
 	struct kept_process_totals *process_totals;
 	const struct process *holder = owner;
@@ -157,21 +157,21 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 	}
 	while (!error && (process = processes_next(replay->processes, process))) {
 		const struct process *parent = replay->processes->all.items[process->forked_from];
+		bool ended = process->ended && process != parent;
 		uint32_t other;
 
 		own = find_process_totals(replay, process->index);
 		if (!own || (replay->stacks.goes.count == process->index && !vector_push(&replay->stacks.goes, false)))
 			return &error_no_memory;
 		own->followed =
-		    process->ended && process != parent &&
+		    ended &&
 		    (process->ended_ns < parent->last_fork_ns ||
 		     (process->ended_ns <= parent->ended_ns && replay->process_totals.items[parent->index].followed));
 		other = own->mebibytes == largest ? second : largest;
 		replay->stacks.goes.items[process->index] =
 		    last && replay->has_survivors ? process->ended && !is_survivor(replay, process)
 						  : (own->followed && own->mebibytes <= 2 * other) ||
-							(process->ended && process != parent &&
-							 is_outlived(process, parent, replay->ledger.now_ns));
+							(ended && is_outlived(process, parent, replay->ledger.now_ns));
 		if (replay->stacks.goes.items[process->index] && !last && space_counts(process->space).intervals)
 			error = let_go(replay, process);
 	}
@@ -269,7 +269,8 @@ struct mmt_error *process_totals_sum(struct replay *replay)
 		space_each(interval, process->space, !error)
 			error = add_interval(replay, process, interval, false);
 		process_totals = find_process_totals(replay, process->index);
-		error = error ?: process_totals ? NULL : &error_no_memory;
+		if (!process_totals)
+			return &error_no_memory;
 		if (!error && !process_totals->facts)
 			error = keep_facts(replay, process->space, process_totals);
 	}

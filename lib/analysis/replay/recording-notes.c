@@ -23,11 +23,7 @@ void notes_deinit(struct notes *notes)
 
 bool notes_count(const struct notes *notes, int32_t pid)
 {
-	for (size_t i = 0; i < notes->pid_count; i++) {
-		if (notes->pids[i] == pid)
-			return true;
-	}
-	return !notes->pids;
+	return !notes->pids || array_find(counted, notes->pids, notes->pid_count, *counted == pid);
 }
 
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)

@@ -519,7 +519,7 @@ bool mmt_report_goes_by_rows(const struct mmt_report *report)
 	       (int64_t)report->causes[0].memory_bytes >= mmt_growth_change(&report->growth) / LEAK_SHARE;
 }
 
-const char *mmt_report_headline(const struct mmt_report *report)
+const char *mmt_verdict_headline(enum mmt_verdict verdict)
 {
 	static const char *const words[MMT_VERDICT_KINDS] = {
 	    [MMT_VERDICT_UNKNOWN] = "NO VERDICT", [MMT_VERDICT_TOO_SHORT] = "UNDECIDED",
@@ -527,9 +527,14 @@ const char *mmt_report_headline(const struct mmt_report *report)
 	    [MMT_VERDICT_STEADY] = "STEADY",	  [MMT_VERDICT_SHRINKING] = "SHRINKING",
 	};
 
+	return words[verdict];
+}
+
+const char *mmt_report_headline(const struct mmt_report *report)
+{
 	if (mmt_report_has_nothing_to_see(report))
 		return "NOTHING TO SEE";
-	return !mmt_report_goes_by_rows(report)			    ? words[report->growth.verdict]
+	return !mmt_report_goes_by_rows(report)			    ? mmt_verdict_headline(report->growth.verdict)
 	       : report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING"
 								    : "LEAK";
 }

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "model/space/intervals.h"
 
+#define CHUNK_RANGES 64
 #define BLOCK_NODES 256 /* at most; so many as the map has already */
+
+struct interval_chunk {
+	size_t count;
+	struct interval_slot slots[CHUNK_RANGES];
+};
 
 /* Position of a range. */
 struct interval_place {
@@ -19,12 +25,12 @@ static inline void remember(const struct intervals *intervals, struct interval_p
 {
 	struct intervals *remembering = (struct intervals *)intervals; /* no range is remembered */
 
-	remembering->found = place.chunk * INTERVALS_CHUNK + place.index;
+	remembering->found = place.chunk * CHUNK_RANGES + place.index;
 }
 
 static inline struct interval_place remembered(const struct intervals *intervals)
 {
-	return (struct interval_place){intervals->found / INTERVALS_CHUNK, intervals->found % INTERVALS_CHUNK};
+	return (struct interval_place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
 }
 
 /* Whether the last range that starts at or below `address` is the remembered one, or the one before it or (in a walk)
@@ -105,6 +111,18 @@ struct interval_node *intervals_next(const struct intervals *intervals, uint64_t
 	return node->interval.end > address ? node : node_behind(intervals, place);
 }
 
+struct interval_node *intervals_walk(const struct intervals *intervals, size_t *place)
+{
+	size_t chunk = *place / CHUNK_RANGES, index = *place % CHUNK_RANGES;
+
+	if (chunk < intervals->chunks.count && index >= intervals->chunks.items[chunk].chunk->count) {
+		chunk++;
+		index = 0;
+	}
+	*place = chunk * CHUNK_RANGES + index + 1;
+	return chunk < intervals->chunks.count ? intervals->chunks.items[chunk].chunk->slots[index].node : NULL;
+}
+
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address)
 {
 	struct interval_place place;
@@ -161,17 +179,17 @@ static bool make_room(struct intervals *intervals, uint64_t start, struct interv
 		place = (struct interval_place){0};
 		place.index = find_start(intervals, start, &place) ? place.index + 1 : 0;
 	}
-	if (intervals->chunks.items[place.chunk].chunk->count == INTERVALS_CHUNK) {
+	if (intervals->chunks.items[place.chunk].chunk->count == CHUNK_RANGES) {
 		/* Move the upper half to a new chunk, or none if addresses ascend. */
 		upper = insert_chunk(intervals, place.chunk + 1);
 		if (!upper)
 			return false;
 		lower = intervals->chunks.items[place.chunk].chunk;
-		lower->count = place.index == INTERVALS_CHUNK ? INTERVALS_CHUNK : INTERVALS_CHUNK / 2;
-		upper->count = INTERVALS_CHUNK - lower->count;
+		lower->count = place.index == CHUNK_RANGES ? CHUNK_RANGES : CHUNK_RANGES / 2;
+		upper->count = CHUNK_RANGES - lower->count;
 		memcpy(upper->slots, lower->slots + lower->count, upper->count * sizeof(*upper->slots));
 		intervals->chunks.items[place.chunk + 1].start = upper->count ? upper->slots[0].start : start;
-		if (place.index > INTERVALS_CHUNK / 2) {
+		if (place.index > CHUNK_RANGES / 2) {
 			place.chunk++;
 			place.index -= lower->count;
 		}
@@ -220,8 +238,7 @@ struct interval_node *intervals_insert(struct intervals *intervals, const struct
 	*node = (struct interval_node){*interval, {time_ns}};
 	chunk = intervals->chunks.items[place.chunk].chunk;
 	behind = chunk->count++ - place.index;
-	if (behind)
-		memmove(chunk->slots + place.index + 1, chunk->slots + place.index, behind * sizeof(*chunk->slots));
+	memmove(chunk->slots + place.index + 1, chunk->slots + place.index, behind * sizeof(*chunk->slots));
 	chunk->slots[place.index] = (struct interval_slot){interval->start, {node}};
 	intervals->chunks.items[place.chunk].start = chunk->slots[0].start;
 	intervals->count++;

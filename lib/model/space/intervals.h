@@ -27,17 +27,10 @@ struct interval_slot {
 	};
 };
 
-#define INTERVALS_CHUNK 64
-
-struct interval_chunk {
-	size_t count;
-	struct interval_slot slots[INTERVALS_CHUNK];
-};
-
 /* An all-zero map is empty. */
 struct intervals {
 	size_t count;
-	VECTOR(struct interval_slot) chunks;   /* ascending, none empty */
+	VECTOR(struct interval_slot) chunks; /* ascending, none empty */
 	VECTOR(struct interval_node *) blocks; /* of nodes, freed together: a fork copies thousands */
 	struct interval_node *spare;
 	/* Place of the last lookup or insertion, or just before the last removed range: the next lookup is usually
@@ -51,17 +44,7 @@ void intervals_deinit(struct intervals *intervals);
 struct interval_node *intervals_next(const struct intervals *intervals, uint64_t address);
 
 /* Iterate over a map that does not change: `for (size_t place = 0; (node = intervals_walk(intervals, &place));)`. */
-static inline struct interval_node *intervals_walk(const struct intervals *intervals, size_t *place)
-{
-	size_t chunk = *place / INTERVALS_CHUNK, index = *place % INTERVALS_CHUNK;
-
-	if (chunk < intervals->chunks.count && index >= intervals->chunks.items[chunk].chunk->count) {
-		chunk++;
-		index = 0;
-	}
-	*place = chunk * INTERVALS_CHUNK + index + 1;
-	return chunk < intervals->chunks.count ? intervals->chunks.items[chunk].chunk->slots[index].node : NULL;
-}
+struct interval_node *intervals_walk(const struct intervals *intervals, size_t *place);
 
 /* The lowest range that overlaps [start, end); NULL: none. */
 static inline struct interval_node *intervals_within(const struct intervals *intervals, uint64_t start, uint64_t end)
