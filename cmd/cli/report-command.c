@@ -116,7 +116,10 @@ bool report_is_repeatable(const struct mmt_report *report)
 
 uint64_t report_freed_ns(const struct mmt_report *report)
 {
-	return mmt_report_freed_at_end(report) && report_is_repeatable(report) ? report->end_ns - report->peak_ns : 0;
+	uint64_t since_ns;
+
+	return mmt_report_freed_at_end(report, &since_ns) && report_is_repeatable(report) ? report->end_ns - since_ns
+											  : 0;
 }
 
 struct mmt_error *report_create_earlier(struct mmt_report_options *options, const struct mmt_report *ended,
@@ -135,6 +138,7 @@ struct mmt_error *report_create_earlier(struct mmt_report_options *options, cons
 struct mmt_error *report_create_before_end(struct mmt_report_options *options, struct mmt_report **report_ret,
 					   struct freed_at_end *freed_ret)
 {
+	uint64_t since_ns;
 	struct mmt_report *ended;
 	struct mmt_error *error = report_create(options, &ended);
 
@@ -146,7 +150,7 @@ struct mmt_error *report_create_before_end(struct mmt_report_options *options, s
 		*report_ret = ended;
 		return NULL;
 	}
-	freed_ret->bytes = mmt_report_freed_at_end(ended);
+	freed_ret->bytes = mmt_report_freed_at_end(ended, &since_ns);
 	error = report_create_earlier(options, ended, freed_ret->last_ns, report_ret);
 	mmt_report_destroy(ended);
 	return error;

@@ -643,9 +643,10 @@ MMT_PUBLIC bool mmt_report_was_refused_memory(const struct mmt_report *report);
 /* All of its processes have ended. */
 MMT_PUBLIC bool mmt_report_has_ended(const struct mmt_report *report);
 
-/* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments,
- * since peak_ns: the rows do not have it. 0: less than half of the growth. */
-MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);
+/* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments, or
+ * how much was given back when the command ended before what it had started: the rows do not have it. 0: less than half
+ * of the growth, and `since_ns_ret` is unchanged. */
+MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *since_ns_ret);
 
 /* "mark 1", or "OOM kill of NAME (pid 12)". */
 MMT_PUBLIC const char *mmt_mark_describe(const struct mmt_mark *mark, char text[MMT_MARK_TEXT]);

@@ -4,24 +4,58 @@
 #include "base/figures.h"
 
 #define MINOR_SHARE 100
-#define LAST_MOMENTS_SHARE 16 /* of the window */
+#define LAST_MOMENTS_SHARE 16	 /* of the window */
+#define COMMAND_BYTES (8u << 20) /* a command that did little has less when it ends, all of it programs */
 
 const char *const selection_heap_results[] = {"not-walked", "complete", "sampled", "damaged",
 					      "unreadable", "ended",	"changing"};
 const char *const selection_heap_contents[] = {"unknown", "type", "text", "pointer"};
 
-uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
+bool selection_fell(const struct mmt_report *report)
 {
-	enum mmt_verdict verdict = report->growth.verdict;
-	uint64_t unmapped = report->peak_bytes > report->unfreed_bytes ? report->peak_bytes - report->unfreed_bytes : 0;
-	int64_t growth_bytes = mmt_growth_change(&report->growth);
+	const struct mmt_growth *growth = &report->growth;
+	const struct mmt_resident_reading *readings = report->judged_readings;
+	uint64_t most = growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
+	uint64_t end = growth->by_pss ? growth->end_pss_bytes : growth->end_bytes, middle = end / 2 + most / 2;
+	size_t falls = 0;
 
-	if (!mmt_report_has_ended(report) || (verdict != MMT_VERDICT_GROWING && verdict != MMT_VERDICT_TOO_SHORT) ||
-	    report->peak_ns > report->to_ns ||
-	    report->to_ns - report->peak_ns > (report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE ||
-	    growth_bytes <= 0 || unmapped <= (uint64_t)growth_bytes / 2)
+	if (report->windowed || growth->verdict == MMT_VERDICT_UNKNOWN || growth->pss_missing ||
+	    growth->outside_bytes || most / 2 <= end || most - end <= growth->floor_bytes)
+		return false;
+	for (size_t i = 1; i < report->judged_reading_count; i++)
+		falls += readings[i - 1].resident_bytes > middle && readings[i].resident_bytes <= middle;
+	return falls < 2;
+}
+
+static bool is_last_moment(const struct mmt_report *report, uint64_t time_ns)
+{
+	return time_ns <= report->to_ns &&
+	       report->to_ns - time_ns <= (report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE;
+}
+
+uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *since_ns_ret)
+{
+	const struct mmt_growth *growth = &report->growth;
+	bool all_ended = mmt_report_has_ended(report);
+	uint64_t since_ns = all_ended ? report->peak_ns : growth->peak_ns, freed = 0;
+	int64_t growth_bytes = mmt_growth_change(growth);
+
+	if (!is_last_moment(report, since_ns))
 		return 0;
-	return unmapped;
+	if (all_ended && growth_bytes > 0 &&
+	    (growth->verdict == MMT_VERDICT_GROWING || growth->verdict == MMT_VERDICT_TOO_SHORT)) {
+		freed = subtract(report->peak_bytes, report->unfreed_bytes);
+		freed = freed > (uint64_t)growth_bytes / 2 ? freed : 0;
+	} else if (!all_ended && !report->options.keep_ended && selection_fell(report) &&
+		   array_find(code, report->completeness.warning_codes, report->completeness.warning_count,
+			      *code == MMT_WARNING_STILL_RUNNING)) {
+		freed = growth->by_pss ? growth->peak_pss_bytes - growth->end_pss_bytes
+				       : growth->peak_bytes - growth->end_bytes;
+		freed = freed > COMMAND_BYTES ? freed : 0;
+	}
+	if (freed)
+		*since_ns_ret = since_ns;
+	return freed;
 }
 
 #define KEY_CASE(name, unit, known, sum, csv, text, sorted, id, word, key, ...)                                        \

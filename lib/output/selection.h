@@ -29,6 +29,10 @@ static inline bool selection_has_patterns(const struct mmt_report *report)
 	return report->options.focus_count || report->options.ignore_count;
 }
 
+/* Whether most of the memory was given back after its peak. That of memory that falls again and again, as a server's may
+ * with each request, says little. */
+bool selection_fell(const struct mmt_report *report);
+
 #define CAUSES_SHOWN 6 /* at most, in the table of causes of text and page */
 
 /* A table shows the first `shown` causes with memory. Rows by function, file and so on are causes themselves. */

@@ -39,6 +39,21 @@ grep -q "^  1 process of the command still running, but not recorded any more: r
 grep -q "note: 1 process of the command still ran when it ended, and recording with it: record -p $(cat child)" report ||
 	fail "the report does not name the process left behind: $(cat report)"
 grep -q "; 1 final map matches" report || fail "one map: $(cat report)"
+# What the command held just before it ended is shown, even if an idle process that it has started lives on.
+# shellcheck disable=SC2016
+timeout 100 "$MMTRACE" record -o "$recording" -- sh -c 'sleep 1000 & echo $! >child; exec "$0" --exit' "$workloads/demo" 2>err >demo.out ||
+	fail "record: $(cat err)"
+processes+=("$(cat child)")
+"$MMTRACE" report -i "$recording" --no-pager >report || fail "report: $(cat report)"
+report_json
+# The last reading may be early on a slow machine.
+if jq -e '(.end_ns - .growth.peak_ns) * 16 < .end_ns - .start_ns' "$directory/report.json" >shifted; then
+	head -1 report | grep -Eq '^[0-9.]+ [MG]iB, unmapped in the last .*; --to -0s shows the end$' ||
+		fail "the end is shown: $(cat report)"
+	grep -Eq '^  1 .* mmap_allocation \(libdemo-library.so\)$' report || fail "who mapped it is not named: $(cat report)"
+else
+	grep -q ' before it fell: --to ' report || fail "no word of the moment before: $(cat report)"
+fi
 # Other processes that are recorded are not of the command.
 timeout 100 "$MMTRACE" record -a -o "$recording" -- sh -c '(sh -c "sleep 1000 & echo \$! >child"; exit 0); exit 0' 2>err ||
 	fail "record: $(cat err)"

@@ -1136,21 +1136,63 @@ START_TEST(memory_freed_at_the_end)
 	    .process_count = 1,
 	    .growth = {.verdict = MMT_VERDICT_TOO_SHORT, .start_bytes = 2 << 20, .end_bytes = 48 << 20},
 	};
+	uint64_t since_ns = 0;
 
-	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 48 << 20);
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 48 << 20);
+	ck_assert_uint_eq(since_ns, 990);
 	report.growth.verdict = MMT_VERDICT_GROWING;
-	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 48 << 20);
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 48 << 20);
 	report.growth.verdict = MMT_VERDICT_STEADY;
-	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
 	report.peak_ns = 900;
-	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 	report.peak_ns = 990;
 	report.growth.end_bytes = 1 << 20;
-	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 	report.growth.end_bytes = 48 << 20;
 	process.ended = false;
-	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+}
+END_TEST
+
+/* The command leaks and ends, and what it had started lives on: only readings show what was given back. */
+START_TEST(memory_of_a_command_that_ended_first)
+{
+	enum mmt_warning code = MMT_WARNING_STILL_RUNNING;
+	struct mmt_resident_reading readings[] = {
+	    {.resident_bytes = 4 << 20}, {.resident_bytes = 99 << 20}, {.resident_bytes = 2 << 20}};
+	struct mmt_process processes[] = {{.pid = 7, .ended = true}, {.pid = 8}};
+	struct mmt_report report = {
+	    .to_ns = 1000,
+	    .processes = processes,
+	    .process_count = 2,
+	    .judged_readings = readings,
+	    .judged_reading_count = 3,
+	    .growth = {.verdict = MMT_VERDICT_TOO_SHORT,
+		       .start_bytes = 4 << 20,
+		       .peak_bytes = 99 << 20,
+		       .end_bytes = 2 << 20,
+		       .peak_ns = 990},
+	    .completeness = {.warning_codes = &code, .warning_count = 1},
+	};
+	uint64_t since_ns = 0;
+
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 97 << 20);
+	ck_assert_uint_eq(since_ns, 990);
+	/* Comparisons of commands count what ended. */
+	report.options.keep_ended = true;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+	report.options.keep_ended = false;
+	report.growth.peak_ns = 900;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+	report.growth.peak_ns = 990;
+	report.growth.peak_bytes = readings[1].resident_bytes = 6 << 20;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+	/* A process that the user did not start with mmtrace has given memory back, and lives on. */
+	report.growth.peak_bytes = readings[1].resident_bytes = 99 << 20;
+	report.completeness.warning_count = 0;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 }
 END_TEST
 
@@ -1230,8 +1272,9 @@ START_TEST(leaks_without_growth)
 	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
 	report.growth.end_bytes = report.growth.start_bytes + (1 << 30);
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\nUNDECIDED: RSS +1.00 GiB so far, without a clear trend: record for at least 10.0 s. But the "
-			 "first row, 4.00 MiB, is a LEAK.\n");
+	ASSERT_HAS(text,
+		   "\nUNDECIDED: RSS +1.00 GiB so far, without a clear trend: record for at least 10.0 s. But the "
+		   "first row, 4.00 MiB, is a LEAK.\n");
 	ASSERT_ABSENT(text, "-3.00 MiB");
 	free(text);
 }
@@ -1934,8 +1977,9 @@ START_TEST(parts_of_growth)
 	for (int arena = 0; arena < 2; arena++) {
 		parts[0].arena = arena;
 		text = render(&report, &(struct mmt_text_options){0});
-		ck_assert(!!strstr(text, "\n                412.0 MiB of 1.00 GiB touched: it can grow by at most 612.0 "
-					 "MiB\n") == !arena);
+		ck_assert(!!strstr(text,
+				   "\n                412.0 MiB of 1.00 GiB touched: it can grow by at most 612.0 "
+				   "MiB\n") == !arena);
 		free(text);
 	}
 	/* Each process has copies of its own. */
@@ -1954,8 +1998,9 @@ START_TEST(parts_of_growth)
 		parts[3].unattributed_bytes = (3 << 20) - (97 << 12);
 		report.growth.faults_sampled = missing <= 12;
 		text = render(&report, &(struct mmt_text_options){0});
-		ck_assert(!!strstr(text, "; others: 4.00 MiB; 12.00 MiB not attributed: few sampled page faults, or ") ==
-			  (missing == 12));
+		ck_assert(
+		    !!strstr(text, "; others: 4.00 MiB; 12.00 MiB not attributed: few sampled page faults, or ") ==
+		    (missing == 12));
 		ck_assert(!!strstr(text, "; others: 4.00 MiB; 16.00 MiB not attributed: no recorded page fault") ==
 			  (missing == 16));
 		ck_assert(!!strstr(text, "; others: 4.00 MiB\n") == (missing <= 8));
@@ -2874,9 +2919,9 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, long_names_keep_the_function, 0, (int)(sizeof(long_names) / sizeof(long_names[0])));
 	tcase_add_tests(cases, report_of_a_victim, sentences_are_complete, selection, sorted_by_memory,
 			line_of_a_control_group, pressure_in_a_control_group, sorted_by_resident_and_committed,
-			table_of_causes, rates_of_the_table, table_of_rows, memory_freed_at_the_end, nothing_to_see,
-			leaks_without_growth, counts_of_mappings, refused_calls_come_first, trend_of_survivors,
-			verdicts_of_rows, nothing_unfreed);
+			table_of_causes, rates_of_the_table, table_of_rows, memory_freed_at_the_end,
+			memory_of_a_command_that_ended_first, nothing_to_see, leaks_without_growth, counts_of_mappings,
+			refused_calls_come_first, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, times_of_readings, parts_of_growth, growth_beside_a_selection,
 			growth_partly_shown_by_rows, rows_that_do_not_follow, huge_pages_that_are_mostly_empty);

@@ -156,8 +156,8 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	    [MMT_VERDICT_STEADY] = TEXT_GOOD,	 [MMT_VERDICT_SHRINKING] = TEXT_GOOD,
 	};
 	enum mmt_verdict verdict = report->growth.verdict;
-	bool leaks = verdict != MMT_VERDICT_UNKNOWN &&
-		     (report->growth.unfreed_growth_bytes || mmt_report_has_leak(report));
+	bool leaks =
+	    verdict != MMT_VERDICT_UNKNOWN && (report->growth.unfreed_growth_bytes || mmt_report_has_leak(report));
 
 	if (mmt_report_has_nothing_to_see(report)) {
 		text_line(text, TEXT_STRONG, "%s: in %s, only what every program loads was mapped.",
@@ -307,8 +307,7 @@ static void put_touchers(struct text *text, const struct mmt_report *report, con
 	if (!mmt_report_has_leak(report) && missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE &&
 	    (!named || missing > part->touched_error_bytes) &&
 	    missing > magnitude_of(mmt_growth_change(&report->growth)) / TEXT_NEGLIGIBLE)
-		text_add(text,
-			 "%s%s not attributed: %s brought it in, as with fork(2), MAP_POPULATE or few huge pages",
+		text_add(text, "%s%s not attributed: %s brought it in, as with fork(2), MAP_POPULATE or few huge pages",
 			 text_has_sentence(text) ? "; " : "", text_bytes(text, missing),
 			 report->growth.faults_sampled ? "few sampled page faults, or none,"
 						       : "no recorded page fault");
@@ -635,39 +634,24 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 	text_command_end(text, report, "", command_killed);
 }
 
-/* The peak of memory that falls again and again, as that of a server may with each request, says little. */
-static bool fell_once(const struct mmt_report *report, uint64_t most, uint64_t end)
-{
-	const struct mmt_resident_reading *readings = report->judged_readings;
-	uint64_t middle = end / 2 + most / 2;
-	size_t falls = 0;
-
-	for (size_t i = 1; i < report->judged_reading_count; i++)
-		falls += readings[i - 1].resident_bytes > middle && readings[i].resident_bytes <= middle;
-	return falls < 2;
-}
-
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	uint64_t unmapped = mmt_report_freed_at_end(report);
-	uint64_t peak_ns = unmapped ? report->peak_ns : growth->peak_ns + 999999; /* not before that reading */
-	uint64_t peak_ms = peak_ns > report->start_ns ? (peak_ns - report->start_ns) / 1000000 : 0;
-	uint64_t most = growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
-	uint64_t end = growth->by_pss ? growth->end_pss_bytes : growth->end_bytes;
-	bool fell = !report->windowed && growth->verdict != MMT_VERDICT_UNKNOWN && !growth->pss_missing &&
-		    !growth->outside_bytes && most / 2 > end && most - end > growth->floor_bytes &&
-		    fell_once(report, most, end);
+	uint64_t peak_ns = growth->peak_ns + 999999; /* not before that reading */
+	uint64_t unmapped = mmt_report_freed_at_end(report, &peak_ns), peak_ms;
+	bool fell = !unmapped && selection_fell(report);
 
+	peak_ms = peak_ns > report->start_ns ? (peak_ns - report->start_ns) / 1000000 : 0;
 	text->indent = TEXT_INDENT;
 	put_oom_kills(text, report);
 	put_headline(text, report);
 	put_verdict(text, report);
 	if (unmapped)
 		text_add(text, "  %s were unmapped in the last %s", text_bytes(text, unmapped),
-			 text_duration(text, report->to_ns - report->peak_ns));
+			 text_duration(text, report->to_ns - peak_ns));
 	else if (fell)
-		text_add(text, "  %s was %s before it fell", text_measure(growth), text_bytes(text, most));
+		text_add(text, "  %s was %s before it fell", text_measure(growth),
+			 text_bytes(text, growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes));
 	if (unmapped || fell)
 		text_add(text, ": --to %" PRIu64 ".%03" PRIu64 "s shows what held that.", peak_ms / 1000,
 			 peak_ms % 1000);
