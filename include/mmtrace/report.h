@@ -77,9 +77,9 @@ struct mmt_report_options {
 	size_t ignore_count;
 	/* Stacks that differ only in lines or inlining are one row: for mmt_diff_create(). */
 	bool merge_lines;
-	/* If the recorded command or all processes have ended, count each that did as just before its end: for
-	 * mmt_diff_create(), so that a leak of one of many programs shows. Otherwise some are `released`. In a report:
-	 * whether that is so. */
+	/* If the recorded command or all processes have ended, count each program that did as just before its end: for
+	 * mmt_diff_create(), so that a leak of one of many shows. Otherwise some are `released`, too, not only copies
+	 * that a server forks for requests. In a report: whether that is so. */
 	bool keep_ended;
 	/* For a recording with stack dumps that still grows; NULL: report it as it is. Called when it has been read to
 	 * its end. Returns true to read on; false: the report is of what has been read. A caller who wants a report and

@@ -133,13 +133,18 @@ static bool is_survivor(const struct replay *replay, const struct process *proce
 	       map_get(&replay->survivors, (uint32_t)process->pid);
 }
 
-/* Whether it is a copy of its parent, as one for a request is, and the parent lived on for longer than it did. A
- * command of a shell, which executed a program, is no copy: its shell may have others to run. */
+/* A process for a request is a copy of its parent. A command of a shell, which executed a program, is none. */
+static bool is_copy(const struct process *process)
+{
+	return process->program_ns <= process->started_ns;
+}
+
+/* Whether it is a copy of its parent, which lived on for longer than it did. A shell may have other commands to run. */
 static bool is_outlived(const struct process *process, const struct process *parent, uint64_t now_ns)
 {
 	uint64_t after_ns = subtract(smaller_of(parent->ended_ns, now_ns), process->ended_ns);
 
-	return process->program_ns <= process->started_ns && after_ns > LIVED_ON_NS &&
+	return is_copy(process) && after_ns > LIVED_ON_NS &&
 	       after_ns > subtract(process->ended_ns, process->started_ns);
 }
 
@@ -149,6 +154,7 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 	struct kept_process_totals *own;
 	struct process *process = NULL;
 	struct mmt_error *error = NULL;
+	bool keeps = replay_keeps_ended(replay);
 
 	replay->undecided = 0;
 	array_each(totals, replay->process_totals.items, replay->process_totals.count) {
@@ -169,9 +175,10 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 		     (process->ended_ns <= parent->ended_ns && replay->process_totals.items[parent->index].followed));
 		other = own->mebibytes == largest ? second : largest;
 		replay->stacks.goes.items[process->index] =
-		    last && replay->has_survivors ? process->ended && !is_survivor(replay, process)
-						  : (own->followed && own->mebibytes <= 2 * other) ||
-							(ended && is_outlived(process, parent, replay->ledger.now_ns));
+		    last && replay->has_survivors && !keeps
+			? process->ended && !is_survivor(replay, process)
+			: ((is_copy(process) || !keeps) && own->followed && own->mebibytes <= 2 * other) ||
+			      (ended && is_outlived(process, parent, replay->ledger.now_ns));
 		if (replay->stacks.goes.items[process->index] && !last && space_counts(process->space).intervals)
 			error = let_go(replay, process);
 	}
@@ -184,7 +191,7 @@ static bool goes(const struct replay *replay, const struct process *process)
 	const struct packed_stacks *packed = &replay->metadata->stacks;
 	uint32_t index = process->index;
 
-	if (replay_keeps_ended(replay))
+	if (replay->notes.pids)
 		return false;
 	if (replay->releases_ended && !map_get(&replay->survivors, (uint32_t)process->pid))
 		return true;

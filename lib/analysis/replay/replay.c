@@ -244,8 +244,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	replay->releases_ended = replay->has_survivors && !replay_keeps_ended(replay);
 	error = find_window(replay, options->report) ?: start_pass(replay, &accounts);
 	replay->decides_late =
-	    replay->metadata->packed && !replay_keeps_ended(replay) &&
-	    (replay->window.ends_early || !packed->processes.count || !packed->processes.items[0].released_known);
+	    replay->metadata->packed && (replay->keep_ended || replay->window.ends_early || !packed->processes.count ||
+					 !packed->processes.items[0].released_known);
 	/* If the end is known, lifetimes need no larger step later. */
 	if (!error && accounts.lifetime_steps && replay->window.from_ns &&
 	    !lifetimes_reach(&replay->ledger.lifetimes,
@@ -821,6 +821,8 @@ static struct mmt_error *start_finding(const struct replay *replay, struct reade
 				 .progress = replay->progress,
 				 .passes = 2,
 				 .survivors = replay->survivors, /* borrowed */
+				 .keep_ended = replay->keep_ended,
+				 .command_ended = replay->command_ended,
 				 .releases_ended = replay->releases_ended};
 	return start_pass(first, &accounts);
 }
