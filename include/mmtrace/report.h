@@ -633,7 +633,12 @@ MMT_PUBLIC const char *mmt_verdict_headline(enum mmt_verdict verdict);
 MMT_PUBLIC const char *mmt_report_headline(const struct mmt_report *report);
 /* Whether so short a recording has only what programs map when they start. */
 MMT_PUBLIC bool mmt_report_has_nothing_to_see(const struct mmt_report *report);
-/* Whether a cause that holds memory is a leak, and whether the kernel refused a call for want of memory. */
+/* The causes or, of a report that has none, the rows, from 0: memory of one function, file and so on is a cause itself.
+ */
+MMT_PUBLIC struct mmt_cause mmt_report_cause(const struct mmt_report *report, size_t place);
+/* The first of them that is a leak and holds memory; memory_bytes is 0: there is none. */
+MMT_PUBLIC struct mmt_cause mmt_report_first_leak(const struct mmt_report *report);
+/* Whether there is one, and whether the kernel refused a call for want of memory. */
 MMT_PUBLIC bool mmt_report_has_leak(const struct mmt_report *report);
 
 /* Is the headline the verdict of the first row, because it leaks and holds much of what grows? */

@@ -96,22 +96,6 @@ static bool is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, uin
 	return !mmt_row_leaks(verdict) && (pattern == MMT_PATTERN_CODE || bytes < all_bytes / MINOR_SHARE);
 }
 
-struct mmt_cause selection_cause(const struct mmt_report *report, size_t place)
-{
-	const struct mmt_row *row = &report->rows[place];
-
-	if (report->cause_count)
-		return report->causes[place];
-	return (struct mmt_cause){.name = row->name,
-				  .memory_class = row->memory_class,
-				  .verdict = row->verdict,
-				  .pattern = row->pattern,
-				  .memory_bytes = row->memory_bytes,
-				  .bytes_per_minute = row->bytes_per_minute,
-				  .rows = &row->id,
-				  .row_count = 1};
-}
-
 struct cause_selection selection_of_causes(const struct mmt_report *report, size_t most)
 {
 	bool by_name = !report->cause_count && report->row_count && report->rows[0].name;
@@ -121,20 +105,20 @@ struct cause_selection selection_of_causes(const struct mmt_report *report, size
 	uint64_t memory_bytes = 0;
 
 	for (; selection.count < all; selection.count++) {
-		cause = selection_cause(report, selection.count);
+		cause = mmt_report_cause(report, selection.count);
 		if (!cause.memory_bytes)
 			break;
 		memory_bytes = saturating_add(memory_bytes, cause.memory_bytes, MMT_BYTES_MAX);
 	}
 	for (; selection.shown < selection.count && selection.shown < most; selection.shown++) {
-		cause = selection_cause(report, selection.shown);
+		cause = mmt_report_cause(report, selection.shown);
 		if (selection.shown && is_minor(cause.verdict, cause.pattern, cause.memory_bytes, memory_bytes))
 			break;
 	}
 	for (size_t i = selection.shown; i < selection.count; i++) {
 		uint64_t sum = (uint64_t)selection.rest_bytes_per_minute;
 
-		cause = selection_cause(report, i);
+		cause = mmt_report_cause(report, i);
 		selection.rest_bytes = saturating_add(selection.rest_bytes, cause.memory_bytes, MMT_BYTES_MAX);
 		if (cause.bytes_per_minute != MMT_RATE_UNKNOWN)
 			selection.rest_bytes_per_minute = (int64_t)(sum + (uint64_t)cause.bytes_per_minute);

@@ -35,14 +35,13 @@ bool selection_fell(const struct mmt_report *report);
 
 #define CAUSES_SHOWN 6 /* at most, in the table of causes of text and page */
 
-/* A table shows the first `shown` causes with memory. Rows by function, file and so on are causes themselves. */
+/* A table shows the first `shown` causes with memory. */
 struct cause_selection {
 	size_t shown, count;
 	uint64_t rest_bytes;	       /* of those that it does not show */
 	int64_t rest_bytes_per_minute; /* the same; unknown rates are 0 */
 };
 
-struct mmt_cause selection_cause(const struct mmt_report *report, size_t place);
 /* Choose at most `most`: the first one, and others until one is minor. */
 struct cause_selection selection_of_causes(const struct mmt_report *report, size_t most);
 

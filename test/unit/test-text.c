@@ -1196,6 +1196,34 @@ START_TEST(memory_of_a_command_that_ended_first)
 }
 END_TEST
 
+/* The same bytes have one headline, whether stacks are causes of it, or rows by function, file and so on are. */
+START_TEST(headline_of_rows)
+{
+	struct mmt_cause cause = {.verdict = MMT_ROW_LEAK, .memory_bytes = 40 << 20};
+	struct mmt_row rows[] = {
+	    {.id = 1, .name = "cache", .verdict = MMT_ROW_CACHE, .memory_bytes = 50 << 20},
+	    {.id = 2, .name = "leak", .verdict = MMT_ROW_LEAK, .memory_bytes = 40 << 20},
+	};
+	struct mmt_report report = {
+	    .growth = {.verdict = MMT_VERDICT_GROWING, .start_bytes = 1 << 20, .end_bytes = 91 << 20},
+	    .rows = rows,
+	    .row_count = 2,
+	};
+
+	ck_assert_str_eq(mmt_report_headline(&report), "LEAK");
+	ck_assert_uint_eq(*mmt_report_first_leak(&report).rows, 2);
+	report.causes = &cause;
+	report.cause_count = 1;
+	ck_assert_str_eq(mmt_report_headline(&report), "LEAK");
+	report.cause_count = 0;
+	/* A small leak beside what grows more. */
+	rows[1].memory_bytes = 10 << 20;
+	ck_assert_str_eq(mmt_report_headline(&report), "GROWING");
+	rows[1].memory_bytes = 0;
+	ck_assert(!mmt_report_has_leak(&report));
+}
+END_TEST
+
 START_TEST(nothing_to_see)
 {
 	struct mmt_report report = sample_report();
@@ -2920,8 +2948,9 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, report_of_a_victim, sentences_are_complete, selection, sorted_by_memory,
 			line_of_a_control_group, pressure_in_a_control_group, sorted_by_resident_and_committed,
 			table_of_causes, rates_of_the_table, table_of_rows, memory_freed_at_the_end,
-			memory_of_a_command_that_ended_first, nothing_to_see, leaks_without_growth, counts_of_mappings,
-			refused_calls_come_first, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
+			memory_of_a_command_that_ended_first, headline_of_rows, nothing_to_see, leaks_without_growth,
+			counts_of_mappings, refused_calls_come_first, trend_of_survivors, verdicts_of_rows,
+			nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, times_of_readings, parts_of_growth, growth_beside_a_selection,
 			growth_partly_shown_by_rows, rows_that_do_not_follow, huge_pages_that_are_mostly_empty);

@@ -481,10 +481,41 @@ int64_t mmt_growth_change(const struct mmt_growth *growth)
 			 (uint64_t)growth->outside_bytes);
 }
 
-/* Causes that leak come first. */
+struct mmt_cause mmt_report_cause(const struct mmt_report *report, size_t place)
+{
+	const struct mmt_row *row = &report->rows[place];
+
+	if (report->cause_count)
+		return report->causes[place];
+	return (struct mmt_cause){.name = row->name,
+				  .memory_class = row->memory_class,
+				  .verdict = row->verdict,
+				  .pattern = row->pattern,
+				  .memory_bytes = row->memory_bytes,
+				  .bytes_per_minute = row->bytes_per_minute,
+				  .rows = &row->id,
+				  .row_count = 1};
+}
+
+struct mmt_cause mmt_report_first_leak(const struct mmt_report *report)
+{
+	bool by_name = report->row_count && report->rows[0].name;
+	size_t count = report->cause_count || !by_name ? report->cause_count : report->row_count;
+	struct mmt_cause cause;
+
+	for (size_t i = 0; i < count; i++) {
+		cause = mmt_report_cause(report, i);
+		if (!cause.memory_bytes)
+			break;
+		if (mmt_row_leaks(cause.verdict))
+			return cause;
+	}
+	return (struct mmt_cause){0};
+}
+
 bool mmt_report_has_leak(const struct mmt_report *report)
 {
-	return report->cause_count && report->causes[0].memory_bytes && mmt_row_leaks(report->causes[0].verdict);
+	return mmt_report_first_leak(report).memory_bytes > 0;
 }
 
 bool mmt_report_was_refused_memory(const struct mmt_report *report)
@@ -514,9 +545,10 @@ bool mmt_report_has_nothing_to_see(const struct mmt_report *report)
 bool mmt_report_goes_by_rows(const struct mmt_report *report)
 {
 	enum mmt_verdict verdict = report->growth.verdict;
+	int64_t leaking_bytes = (int64_t)mmt_report_first_leak(report).memory_bytes;
 
-	return (verdict == MMT_VERDICT_GROWING || verdict == MMT_VERDICT_TOO_SHORT) && mmt_report_has_leak(report) &&
-	       (int64_t)report->causes[0].memory_bytes >= mmt_growth_change(&report->growth) / LEAK_SHARE;
+	return (verdict == MMT_VERDICT_GROWING || verdict == MMT_VERDICT_TOO_SHORT) && leaking_bytes &&
+	       leaking_bytes >= mmt_growth_change(&report->growth) / LEAK_SHARE;
 }
 
 const char *mmt_verdict_headline(enum mmt_verdict verdict)
@@ -534,9 +566,9 @@ const char *mmt_report_headline(const struct mmt_report *report)
 {
 	if (mmt_report_has_nothing_to_see(report))
 		return "NOTHING TO SEE";
-	return !mmt_report_goes_by_rows(report)			    ? mmt_verdict_headline(report->growth.verdict)
-	       : report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING"
-								    : "LEAK";
+	if (!mmt_report_goes_by_rows(report))
+		return mmt_verdict_headline(report->growth.verdict);
+	return mmt_report_first_leak(report).verdict == MMT_ROW_KEEPS_GROWING ? "GROWING" : "LEAK";
 }
 
 int64_t mmt_process_growth(const struct mmt_process *process)

@@ -338,7 +338,7 @@ static void put_causes(struct page *page, const struct mmt_report *report)
 	struct document *document = page->document;
 
 	document_each_object(document, "causes", i, selection.shown) {
-		struct mmt_cause cause = selection_cause(report, i);
+		struct mmt_cause cause = mmt_report_cause(report, i);
 		const char *kind = cause.file ? path_file_name(cause.file) : mmt_class_name(cause.memory_class);
 		struct cause_words words;
 		const char *other = text_cause_other(&cause, &words);

@@ -160,7 +160,7 @@ static uint64_t largest_cause(const struct mmt_report *report, size_t count)
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct mmt_cause cause = selection_cause(report, i);
+		struct mmt_cause cause = mmt_report_cause(report, i);
 
 		most = larger_of(cause.memory_bytes, most);
 	}
@@ -220,12 +220,12 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	const char *meaning = NULL;
 	bool ordered = true;
 
-	if (!selection.count || (selection.count == 1 && selection_cause(report, 0).row_count == 1) ||
+	if (!selection.count || (selection.count == 1 && mmt_report_cause(report, 0).row_count == 1) ||
 	    mmt_report_has_nothing_to_see(report))
 		return;
 	text_end_line(text);
 	for (size_t i = 0; i + 1 < selection.shown; i++)
-		ordered &= selection_cause(report, i).memory_bytes >= selection_cause(report, i + 1).memory_bytes;
+		ordered &= mmt_report_cause(report, i).memory_bytes >= mmt_report_cause(report, i + 1).memory_bytes;
 	text_format(text, TEXT_FAINT, "   %10s%11s  %s", "memory", has_rates(report) ? "per minute" : "",
 		    ordered ? "verdict" : "leaks first");
 	text_pad_to(text, KIND_COLUMN);
@@ -237,7 +237,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 	put_older(text, report, &selection);
 	for (size_t i = 0; i < selection.shown; i++) {
-		struct mmt_cause cause = selection_cause(report, i);
+		struct mmt_cause cause = mmt_report_cause(report, i);
 		struct verdict_word verdict = text_verdict_word(report, cause.verdict);
 
 		text_format(text, TEXT_PLAIN, "%3" PRIu32, cause.rows[0]);

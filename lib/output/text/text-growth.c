@@ -156,8 +156,8 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	    [MMT_VERDICT_STEADY] = TEXT_GOOD,	 [MMT_VERDICT_SHRINKING] = TEXT_GOOD,
 	};
 	enum mmt_verdict verdict = report->growth.verdict;
-	bool leaks =
-	    verdict != MMT_VERDICT_UNKNOWN && (report->growth.unfreed_growth_bytes || mmt_report_has_leak(report));
+	struct mmt_cause leak = mmt_report_first_leak(report);
+	bool leaks = verdict != MMT_VERDICT_UNKNOWN && (report->growth.unfreed_growth_bytes || leak.memory_bytes);
 
 	if (mmt_report_has_nothing_to_see(report)) {
 		text_line(text, TEXT_STRONG, "%s: in %s, only what every program loads was mapped.",
@@ -177,8 +177,9 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 			 text_bytes(text, report->growth.unfreed_growth_bytes),
 			 report->growth.settled_ns ? "since then" : "in this time");
 	else if (leaks && verdict != MMT_VERDICT_GROWING && !mmt_report_goes_by_rows(report))
-		text_add(text, " But the first row, %s, is %s.", text_bytes(text, report->causes[0].memory_bytes),
-			 report->causes[0].verdict == MMT_ROW_KEEPS_GROWING ? "GROWING" : "a LEAK");
+		text_add(
+		    text, " But %s, %s, is %s.", report->cause_count || *leak.rows == 1 ? "the first row" : "a row",
+		    text_bytes(text, leak.memory_bytes), leak.verdict == MMT_ROW_KEEPS_GROWING ? "GROWING" : "a LEAK");
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 
