@@ -405,7 +405,8 @@ struct mmt_growth_part {
 	int64_t bytes;
 	/* Of MMT_GROWTH_BEFORE, the mappings of which more is resident than before: their size, and how much of it. */
 	uint64_t mapped_bytes, filled_bytes;
-	uint64_t order; /* sorts parts with equal bytes */
+	int64_t copied_bytes; /* of `bytes`: in private and writable mappings of a file */
+	uint64_t order;	      /* sorts parts with equal bytes */
 	/* The code that brought in pages that are still there, largest first; none for the heaps of malloc and of
 	 * runtimes, where the code that needs the next page is rarely the one that keeps it. */
 	const struct mmt_toucher *touchers;

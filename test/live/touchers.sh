@@ -103,6 +103,10 @@ for faults in sampled all; do
 		.bytes as \$grown | .touchers[0] | (.function | startswith(\"read_pool \")) and
 		(.bytes - \$grown | fabs) <= 3 * .error_bytes + \$grown / 20"
 done
+# What was written in a private mapping of a file is no page cache.
+record_faults --faults=all touch private
+expect_json ".growth.parts[] | select(.place == \"before\" and .class == \"file\" and .bytes >= $pool / 2) |
+	(.touchers[0].function | startswith(\"fill_pool \")) and (.hint | test(\"memory of its own\")) and (.hint | test(\"not a leak\") | not)"
 # Beside causes that hold less, it is the first one.
 record_faults --faults=all touch map
 expect_true_report

@@ -177,6 +177,11 @@ START_TEST(growth_before)
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "pprof"));
 	part.pattern = MMT_PATTERN_FILE;
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "not a leak"));
+	part.copied_bytes = MIB;
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "not a leak"));
+	part.copied_bytes = MIB + 1;
+	ck_assert_ptr_null(strstr(hints_of_growth(&part, 0, SEVERAL), "not a leak"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "memory of its own"));
 	part.bytes = MIB - 1;
 	ck_assert_ptr_null(hints_of_growth(&part, 0, SEVERAL));
 	part.bytes = -2 * (int64_t)MIB;

@@ -5,9 +5,11 @@
 #include "analysis/report/classes.h"
 
 #define PLACE_SHIFT 60
-/* Keys of sums about a part, which are no parts: the size of its mappings that grew, and what is resident of them. */
+/* Keys of sums about a part, which are no parts: the size of its mappings that grew, what is resident of them, and how
+ * much those of files grew to which only the process itself writes. */
 #define MAPPED_OF ((uint64_t)(MMT_GROWTH_PLACES - MMT_GROWTH_BEFORE) << PLACE_SHIFT)
 #define FILLED_OF (MAPPED_OF + (1ULL << PLACE_SHIFT))
+#define COPIED_OF (MAPPED_OF + (2ULL << PLACE_SHIFT))
 #define SIZE_MAX_COMPARED (1LL << 59) /* no real process is larger */
 #define ARENA_BIT (1ULL << 59)
 #define HEAP_SHIFT 56 /* enum gc_heap, 3 bits */
@@ -122,6 +124,9 @@ static struct mmt_error *count_changes(struct process_pages *pages, struct page_
 		if (!error && key >> PLACE_SHIFT == MMT_GROWTH_BEFORE && after > before)
 			error = add(&of->parts, key + MAPPED_OF, (int64_t)(piece.end - piece.start))
 				    ?: add(&of->parts, key + FILLED_OF, (int64_t)after);
+		if (!error && key >> PLACE_SHIFT == MMT_GROWTH_BEFORE && memory_class == MMT_CLASS_FILE &&
+		    !piece.attributes.shared && piece.attributes.protection & PROT_WRITE)
+			error = add(&of->parts, key + COPIED_OF, (int64_t)(after - before));
 		if (error || !replay->touched.recorded)
 			continue;
 		heap = heap_of(replay, &piece, memory_class, &heaps);
@@ -439,6 +444,7 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 		if (part->place == MMT_GROWTH_BEFORE) {
 			uint32_t path = key & ARENA_BIT ? 0 : classes_kind_path((uint32_t)key);
 			const uint64_t *mapped = map_get(&sums->bytes, key + MAPPED_OF);
+			const uint64_t *copied = map_get(&sums->bytes, key + COPIED_OF);
 
 			part->arena = key & ARENA_BIT;
 			part->memory_class = part->arena ? MMT_CLASS_ANON : classes_kind_class((uint32_t)key);
@@ -447,6 +453,7 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 				return &error_no_memory;
 			part->runtime = gc_heap_name((enum gc_heap)(key >> HEAP_SHIFT & HEAP_MASK));
 			part->pattern = growth_pattern(part);
+			part->copied_bytes = copied ? (int64_t)*copied : 0;
 			part->mapped_bytes = mapped ? *mapped : 0;
 			part->filled_bytes = mapped ? *map_get(&sums->bytes, key + FILLED_OF) : 0;
 		}

@@ -226,6 +226,9 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	case MMT_PATTERN_THREAD_STACK:
 		return "threads used more of their stacks than before (deep calls, large local variables); not a leak";
 	case MMT_PATTERN_FILE:
+		if (part->copied_bytes > part->bytes / 2)
+			return "mapped private and writable: pages that the process wrote are memory of its own, until "
+			       "munmap; those that it only read are page cache";
 		return "pages of a mapped file are page cache, which the kernel takes back when memory is short unless "
 		       "the process changed them; not a leak";
 	case MMT_PATTERN_GC_HEAP:
