@@ -124,7 +124,8 @@ bool rings_add_faults(struct rings *rings, bool all)
 	bool refused = true, done = false;
 
 	bytes = bytes > FAULT_BYTES_MIN ? bytes : FAULT_BYTES_MIN;
-	for (bytes = bytes < most ? bytes : most; !done && refused && bytes >= FAULT_BYTES_MIN; bytes /= 2) {
+	most = smaller_of(bytes, most);
+	for (bytes = most; !done && refused && bytes >= FAULT_BYTES_MIN; bytes /= 2) {
 		done = true;
 		refused = false;
 		for (size_t i = 0; done && i < rings->cpus.count; i++) {
@@ -137,6 +138,7 @@ bool rings_add_faults(struct rings *rings, bool all)
 			rings->bytes_per_cpu += bytes;
 		else
 			close_rings(rings, count);
+		rings->shrunk |= done && bytes < most;
 	}
 	return done;
 }

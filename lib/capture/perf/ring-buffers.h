@@ -59,7 +59,7 @@ struct rings {
 	uint8_t *wrapped; /* owned; one for all rings, which are read one after the other */
 	cpu_list cpus;	  /* online when recording began */
 	uint64_t bytes_per_cpu;
-	bool shrunk; /* the rings for small dumps or syscall events are smaller than requested */
+	bool shrunk; /* those of small dumps, syscall events or page faults are smaller than requested */
 	bool has_large_dumps;
 };
 
