@@ -522,15 +522,28 @@ START_TEST(times_of_reclaim_are_added_by_stack)
 	report = report_file_report(&options);
 	ck_assert_uint_eq(report->stall_count, 1);
 	mmt_report_destroy(report);
-	/* --focus selects their stacks. */
-	for (int i = 0; i < 2; i++) {
-		const char *focus = i ? "module=app" : "module=other";
+	/* In a window, only the part of the time that lies in it counts. */
+	options.from = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = 3400};
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->stall_count, 2);
+	ck_assert_uint_eq(report->stalls[0].count, 2);
+	ck_assert_uint_eq(report->stalls[0].total_ns, 100 + 700);
+	ck_assert_uint_eq(report->stalls[0].longest_ns, 700);
+	mmt_report_destroy(report);
+	/* --focus selects their stacks, --ignore leaves them out. */
+	for (int i = 0; i < 4; i++) {
+		const char *pattern = i % 2 ? "module=app" : "module=other";
 
 		mmt_report_options_init(&options);
-		options.focus = &focus;
-		options.focus_count = 1;
+		if (i < 2) {
+			options.focus = &pattern;
+			options.focus_count = 1;
+		} else {
+			options.ignore = &pattern;
+			options.ignore_count = 1;
+		}
 		report = report_file_report(&options);
-		ck_assert_uint_eq(report->stall_count, i ? 2 : 0);
+		ck_assert_uint_eq(report->stall_count, i == 1 || i == 2 ? 2 : 0);
 		mmt_report_destroy(report);
 	}
 }
