@@ -322,6 +322,7 @@ struct mmt_completeness {
 	uint64_t ambiguous_events;	 /* calls that ran at the same time, in unknown order */
 	uint64_t out_of_order_events;	 /* older than the previous event: the clock jumped, or records were late */
 	uint64_t lost_faults;		 /* page faults whose samples were lost; with events on CPUs: of any process */
+	uint64_t lost_reclaims;		 /* begins and ends of what mmt_stall counts, likewise */
 	uint64_t reconciled_bytes;	 /* see struct mmt_process */
 	bool reconciled_by_loss;	 /* because events were lost; false: because the model was wrong */
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of calls that mapped memory or made it accessible */

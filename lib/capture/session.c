@@ -377,9 +377,9 @@ static void finish(struct recorder *recorder)
 			summary->lost_stack_dumps += lost[i];
 		else if (reader->events.items.items[i].role == ROLE_LARGE_DUMP)
 			summary->lost_large_stack_dumps += lost[i];
-		else if (role_is_paging(reader->events.items.items[i].role))
+		else if (reader->events.items.items[i].role == ROLE_FAULT)
 			summary->lost_faults += lost[i] * reader->events.items.items[i].attribute.sample_period;
-		else
+		else if (reader->events.items.items[i].role != ROLE_RECLAIM)
 			summary->lost_events += lost[i];
 	}
 	if (!attach_counts_lost(&reader->attachment) && recorder->progress.lost_events > summary->lost_events) {

@@ -2702,6 +2702,20 @@ START_TEST(reclaim_is_said)
 	    "\n  threads had to free memory themselves 12 times, 400 ms in all, 120 ms at most; 70 % in calls from "
 	    "parse_request\n");
 	free(text);
+	report.completeness.lost_reclaims = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n  threads had to free memory themselves at least 12 times, 400 ms in all");
+	free(text);
+	/* Events on CPUs, which these come with, are those of all processes. */
+	for (int i = 0; i < 2; i++) {
+		report.completeness.lost_faults = 97;
+		report.stalls = i ? stalls : NULL;
+		report.stall_count = i ? 3 : 0;
+		text = render(&report, &(struct mmt_text_options){0});
+		ASSERT_HAS(text,
+			   i ? "; up to 97 page faults of any process lost: who" : "; up to 97 page faults lost: who");
+		free(text);
+	}
 	/* A hundredth of the time or less is no problem. */
 	report.to_ns = report.from_ns + 40000000000;
 	text = render(&report, &(struct mmt_text_options){0});

@@ -450,7 +450,9 @@ static void describe_loss(struct report *report)
 			completeness->lost_stack_dumps += lost;
 		else if (role == ROLE_LARGE_DUMP)
 			completeness->lost_large_stack_dumps += lost;
-		else if (role_is_paging(role))
+		else if (role == ROLE_RECLAIM)
+			completeness->lost_reclaims += lost;
+		else if (role == ROLE_FAULT)
 			completeness->lost_faults +=
 			    (lost < UINT32_MAX ? lost : UINT32_MAX) *
 			    (metadata->attributes[i].period < LIMIT_FAULT_PERIOD ? metadata->attributes[i].period

@@ -24,9 +24,9 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 
 #define LOSS_MEMBERS(DO) \
 	DO(incomplete) DO(unfinished_records) DO(unfinished_ns) DO(damaged) DO(damage) DO(lost_events) \
-	DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns) DO(lost_faults) DO(missed_threads) \
-	DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events) DO(reconciled_bytes) \
-	DO(reconciled_by_loss)
+	DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns) DO(lost_faults) DO(lost_reclaims) \
+	DO(missed_threads) DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events) \
+	DO(reconciled_bytes) DO(reconciled_by_loss)
 
 #define STACK_MEMBERS(DO) \
 	DO(complete_stacks) DO(doubtful_stacks) DO(truncated_stacks) DO(frames) DO(frames_without_name) \

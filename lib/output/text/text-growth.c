@@ -523,9 +523,9 @@ static void put_stalls(struct text *text, const struct mmt_report *report)
 	}
 	if (total_ns <= (report->to_ns - report->from_ns) / STALLED_SHARE)
 		return;
-	text_add(text, "  threads had to free memory themselves %s, %s in all, %s at most",
-		 text_counted(text, count, "time", "times"), text_duration(text, total_ns),
-		 text_duration(text, longest_ns));
+	text_add(text, "  threads had to free memory themselves %s%s, %s in all, %s at most",
+		 report->completeness.lost_reclaims ? "at least " : "", text_counted(text, count, "time", "times"),
+		 text_duration(text, total_ns), text_duration(text, longest_ns));
 	if (most)
 		text_add(text, "; %.0f %% in calls from %s", 100.0 * (double)most_ns / (double)total_ns, most);
 	text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);

@@ -99,8 +99,9 @@ void text_events(struct text *text, const struct mmt_report *report)
 		text_add(text, "; %s may have happened in another order",
 			 text_count(text, completeness->ambiguous_events));
 	if (completeness->lost_faults)
-		text_add(text, "; up to %s lost: who touched memory is less exact",
-			 text_counted(text, completeness->lost_faults, "page fault", "page faults"));
+		text_add(text, "; up to %s%s lost: who touched memory is less exact",
+			 text_counted(text, completeness->lost_faults, "page fault", "page faults"),
+			 report->stalls ? " of any process" : "");
 	text_end_sentence(text, completeness->out_of_order_events ? TEXT_BAD : TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
