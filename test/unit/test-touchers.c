@@ -694,6 +694,7 @@ static void expect_refusal(struct mmt_report_options options, const char *what)
 
 START_TEST(rows_by_touch_need_faults_and_pages)
 {
+	const char *pattern = "thread=worker";
 	struct mmt_report_options options;
 
 	mmt_report_options_init(&options);
@@ -705,6 +706,10 @@ START_TEST(rows_by_touch_need_faults_and_pages)
 	options.every_ns = 1000000;
 	expect_refusal(options, "--every");
 	options.every_ns = 0;
+	options.ignore = &pattern;
+	options.ignore_count = 1;
+	expect_refusal(options, "no threads");
+	options.ignore_count = 0;
 	report_file_teardown();
 	report_file_setup();
 	builder_finish(builder_create(report_file_path()), 9000000);

@@ -602,6 +602,8 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 		return error;
 	}
 	error = rows_init(&report->rows, options, &report->arena);
+	if (!error && options->by == MMT_BY_TOUCH && report->rows.filters.by_threads)
+		error = error_create(MMT_ERROR_INVALID, "--focus, --ignore: rows by touch have no threads");
 	replay.context = &report->rows;
 	replay.by_thread = rows_need_threads(&report->rows);
 	error = error ?: replay_init(&report->replay, &replay);
