@@ -128,8 +128,7 @@ static struct mmt_error *name_vtables(struct heap_censuses *heaps, const struct 
 		return error;
 	bytes = bytes_over(data, size);
 	error = section_read(&section_heap, &bytes, &room, heaps);
-	for (size_t i = 0; !error && i < heaps->items.count; i++) {
-		struct mmt_heap_census *census = &heaps->items.items[i];
+	array_while(census, heaps->items.items, heaps->items.count, !error) {
 		const struct process *process = processes_find(replay->processes, census->pid);
 
 		for (size_t j = 0; process && j < census->group_count && j < LIMIT_HEAP_TYPES; j++) {

@@ -118,19 +118,13 @@ bool map_remove(struct map *map, uint64_t key)
 	return true;
 }
 
-bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret)
+struct map_slot *map_next(const struct map *map, const struct map_slot *slot)
 {
-	for (; *position < map->capacity; (*position)++) {
-		const struct map_slot *slot = &map->slots[*position];
+	size_t position = slot ? (size_t)(slot - map->slots) + 1 : 0;
 
-		if (slot->state != SLOT_USED)
-			continue;
-		*key_ret = slot->key;
-		*value_ret = slot->value;
-		(*position)++;
-		return true;
-	}
-	return false;
+	while (position < map->capacity && map->slots[position].state != SLOT_USED)
+		position++;
+	return position < map->capacity ? &map->slots[position] : NULL;
 }
 
 void id_table_deinit(struct id_table *table)

@@ -24,7 +24,10 @@ static inline uint64_t hash_number(uint64_t number)
 
 struct map_slot {
 	uint64_t key;
-	uint64_t value;
+	union {
+		uint64_t value;
+		void *pointer; /* of map_put_pointer() */
+	};
 	uint8_t state;
 };
 
@@ -51,10 +54,14 @@ bool map_add(struct map *map, uint64_t key, uint64_t number);
 /* False when absent. */
 bool map_remove(struct map *map, uint64_t key);
 
-/* Iterate in a random order, without map_put(): `for (size_t i = 0; map_next(&map, &i, &key, &value);)`. */
-bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret);
+/* The entry after `slot` (NULL: the first) in a random order; NULL: no more. */
+struct map_slot *map_next(const struct map *map, const struct map_slot *slot);
 
-/* The same for a map whose values are pointers; NULL when absent, or at the end of the iteration. */
+/* Loop over the entries, to which `slot` points, while the condition holds; without map_put(). */
+#define map_each(slot, map, condition)                                                                                 \
+	for (struct map_slot *slot = map_next(map, NULL); slot && (condition); slot = map_next(map, slot))
+
+/* The same as map_get() for a map whose values are pointers; NULL when absent. */
 static inline void *map_get_pointer(const struct map *map, uint64_t key)
 {
 	const uint64_t *value = map_get(map, key);
@@ -65,13 +72,6 @@ static inline void *map_get_pointer(const struct map *map, uint64_t key)
 static inline bool map_put_pointer(struct map *map, uint64_t key, const void *pointer)
 {
 	return map_put(map, key, (uint64_t)(uintptr_t)pointer);
-}
-
-static inline void *map_next_pointer(const struct map *map, size_t *position)
-{
-	uint64_t key, value;
-
-	return map_next(map, position, &key, &value) ? (void *)(uintptr_t)value : NULL;
 }
 
 struct id_slot {

@@ -45,9 +45,12 @@
 	} while (0)
 
 /* Loop over an array, which may be NULL if it is empty; `item` points to each element. */
-#define array_each(item, items, count)                                                                                 \
-	for (__typeof__(*(items)) *item = (items), *item##_end = item ? item + (count) : item; item != item##_end;     \
-	     item++)
+#define array_each(item, items, count) array_while(item, items, count, true)
+
+/* The same while the condition holds, which is asked before each element. */
+#define array_while(item, items, count, condition)                                                                     \
+	for (__typeof__(*(items)) *item = (items), *item##_end = item ? item + (count) : item;                         \
+	     item != item##_end && (condition); item++)
 
 /* The first element for which the condition holds, to which `item` points in it; NULL: none. */
 #define array_find(item, items, count, condition)                                                                      \

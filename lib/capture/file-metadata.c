@@ -39,11 +39,9 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 
 	for (size_t i = 0; ok && !error && i < set->items.count; i++) {
 		ids.count = 0;
-		for (size_t k = 0; ok && k < recorder->reader.attachment.events.count; k++) {
-			const struct attached_event *attached = &recorder->reader.attachment.events.items[k];
-
+		array_while(attached, recorder->reader.attachment.events.items,
+			    recorder->reader.attachment.events.count, ok)
 			ok = attached->event != i || vector_push(&ids, attached->id);
-		}
 		if (ok)
 			error = writer_add_attribute(recorder->writer, &set->items.items[i].attribute,
 						     set->items.items[i].name, ids.items, ids.count);

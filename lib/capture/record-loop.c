@@ -524,10 +524,9 @@ static uint64_t end_of_wait_ns(const struct recorder *recorder, uint64_t end_ns,
 static bool all_sleep(const struct in_flight *in_flight)
 {
 	struct proc_thread state;
-	pid_t pid, tid;
 
-	for (size_t i = 0; in_flight_next(in_flight, &i, &pid, &tid);) {
-		if (!proc_read_thread(pid, tid, &state) || state.state == 'R')
+	map_each(thread, &in_flight->threads, true) {
+		if (!proc_read_thread(THREAD_PID(thread->key), THREAD_TID(thread->key), &state) || state.state == 'R')
 			return false;
 	}
 	return true;
@@ -541,7 +540,6 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	uint64_t end_ns = clock_now_ns() + LIMIT_RETURN_NS;
 	struct mmt_error *error = NULL, *ignored = NULL;
 	bool any = false, gone;
-	pid_t pid, tid;
 
 	process_table_each(process, &recorder->processes, !error) {
 		if (!process->ranges.count)
@@ -556,8 +554,9 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	in_flight_remove_returned(in_flight, &recorder->calls);
 	/* Sample threads that were in a call in user space. If the event cannot be opened, the thread's next record
 	 * also shows that it has left the call. */
-	for (size_t i = 0; !error && !ignored && in_flight_next(in_flight, &i, &pid, &tid);)
-		ignored = attach_sample_user_space(&recorder->reader.attachment, pid, tid, &gone);
+	map_each(thread, &in_flight->threads, !error && !ignored)
+		ignored = attach_sample_user_space(&recorder->reader.attachment, THREAD_PID(thread->key),
+						   THREAD_TID(thread->key), &gone);
 	mmt_error_destroy(ignored);
 	while (!error && in_flight->threads.count && !recorder->write_error &&
 	       clock_now_ns() < end_of_wait_ns(recorder, end_ns, sleep_end_ns, all_sleep(in_flight))) {

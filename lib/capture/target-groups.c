@@ -124,18 +124,17 @@ static struct mmt_error *choose_groups(struct recorder *recorder, const struct r
 	CLEANUP(map) struct map members = {0};
 	struct mmt_error *error = open_groups(recorder, requested) ?: list_members(&recorder->reader.scope, &members);
 	size_t other_threads = 0;
-	uint64_t pid, value;
 
 	for (size_t i = 0; i < requested->pids.count; i++)
 		(void)map_remove(&members, (uint32_t)requested->pids.items[i]);
-	for (size_t i = 0; !error && map_next(&members, &i, &pid, &value);) {
-		pid_t waiting = getpid();
+	map_each(member, &members, !error) {
+		pid_t waiting = getpid(), pid = (pid_t)member->key;
 
 		/* The recorder, and a process that waits for it such as a shell, make few memory calls. */
-		while (waiting > 1 && waiting != (pid_t)pid)
+		while (waiting > 1 && waiting != pid)
 			waiting = proc_parent_of(waiting);
-		if (waiting != (pid_t)pid && !recorder_has_helper(recorder, (pid_t)pid))
-			other_threads += targets_count_threads((pid_t)pid);
+		if (waiting != pid && !recorder_has_helper(recorder, pid))
+			other_threads += targets_count_threads(pid);
 	}
 	/* Other errors do not mean that the groups cannot be used. */
 	if (error && error->code != MMT_ERROR_INVALID && !is_gone(error))

@@ -132,8 +132,7 @@ static struct mmt_error *count_unrecorded(struct recorder *recorder, unrecorded_
 	/* Of children that were forked meanwhile, there are records. */
 	struct mmt_error *error = list_families(&all) ?: loop_drain(recorder);
 
-	for (size_t i = 0; !error && i < all.count; i++) {
-		const struct family *child = &all.items[i];
+	array_while(child, all.items, all.count, !error) {
 		const struct traced_process *parent = process_table_find(&recorder->processes, child->parent);
 		size_t k = 0;
 
@@ -341,8 +340,7 @@ static struct mmt_error *attach_uncovered(struct recorder *recorder, const struc
 {
 	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, scan->uncovered.count);
 
-	for (size_t i = 0; !error && i < scan->uncovered.count; i++) {
-		const struct listed_thread *thread = &scan->uncovered.items[i];
+	array_while(thread, scan->uncovered.items, scan->uncovered.count, !error) {
 		bool gone;
 
 		if (recorder_is_stopped(recorder))
@@ -612,8 +610,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 		return NULL;
 	/* The records up to the time after the scan are all in the rings: handle them. */
 	error = scan_processes(recorder, true, &scan) ?: drain_twice(recorder);
-	for (size_t i = 0; !error && i < scan.uncovered.count; i++) {
-		const struct listed_thread *thread = &scan.uncovered.items[i];
+	array_while(thread, scan.uncovered.items, scan.uncovered.count, !error) {
 		uint64_t start_ticks;
 		bool exiting;
 

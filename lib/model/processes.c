@@ -38,9 +38,9 @@ void processes_destroy(struct processes *processes)
 {
 	if (!processes)
 		return;
-	for (size_t i = 0; i < processes->all.count; i++) {
-		if (!processes->all.items[i]->borrows_space && processes->all.items[i]->space != processes->let_go)
-			space_destroy(processes->all.items[i]->space);
+	array_each(process, processes->all.items, processes->all.count) {
+		if (!(*process)->borrows_space && (*process)->space != processes->let_go)
+			space_destroy((*process)->space);
 	}
 	for (size_t i = 0; i < processes->all.count; i++)
 		free(processes->all.items[i]);

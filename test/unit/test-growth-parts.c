@@ -1035,7 +1035,6 @@ START_TEST(runs_are_counted_once)
 	struct arena arena = {0};
 	struct rows rows;
 	const struct process_pages *pages;
-	size_t position = 0;
 
 	write_readings();
 	mmt_report_options_init(&options);
@@ -1049,7 +1048,7 @@ START_TEST(runs_are_counted_once)
 	page_readings_watch(&readings, &rows);
 	ck_assert_ptr_null(replay_run(&replay));
 	ck_assert_uint_eq(readings.processes.count, 1);
-	pages = map_next_pointer(&readings.processes, &position);
+	pages = map_next(&readings.processes, NULL)->pointer;
 	ck_assert_uint_eq(pages->all.own_start.count, 3);
 	ck_assert_uint_eq(readings.run_count, 3);
 	page_readings_deinit(&readings);

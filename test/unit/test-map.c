@@ -54,14 +54,14 @@ END_TEST
 START_TEST(iteration_returns_each_key_once)
 {
 	struct map map = {0};
-	uint64_t key, value, sum = 0, seen = 0;
+	uint64_t sum = 0, seen = 0;
 
 	for (uint64_t i = 1; i <= 1000; i++)
 		ck_assert(map_put(&map, make_key(i), i));
 	ck_assert(map_remove(&map, make_key(500)));
-	for (size_t i = 0; map_next(&map, &i, &key, &value);) {
-		ck_assert_uint_eq(key, make_key(value));
-		sum += value;
+	map_each(slot, &map, true) {
+		ck_assert_uint_eq(slot->key, make_key(slot->value));
+		sum += slot->value;
 		seen++;
 	}
 	ck_assert_uint_eq(seen, 999);

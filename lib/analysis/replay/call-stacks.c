@@ -193,20 +193,16 @@ struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t proce
 
 void call_stacks_deinit(struct call_stacks *stacks)
 {
-	uint64_t process, early;
-
-	for (size_t i = 0; map_next(&stacks->early_samples, &i, &process, &early);)
-		forget_early(stacks, (uint32_t)process);
+	map_each(process, &stacks->early_samples, true)
+		forget_early(stacks, (uint32_t)process->key);
 	map_deinit(&stacks->early_samples);
-	for (size_t i = 0; i < stacks->chunks.count; i++)
-		free(stacks->chunks.items[i]);
-	vector_deinit(&stacks->chunks);
+	vector_deinit_each(&stacks->chunks, item, free(*item));
 	vector_deinit(&stacks->goes);
 }
 
 uint64_t call_stacks_settled(const struct replay *replay)
 {
-	uint64_t settled = replay->calls, process, last;
+	uint64_t settled = replay->calls;
 
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
 		const struct kept_sample *call = &replay->thread_states.items[i]->call;
@@ -214,14 +210,14 @@ uint64_t call_stacks_settled(const struct replay *replay)
 		if (call->present && call->number <= settled)
 			settled = call->number - 1;
 	}
-	for (size_t i = 0; map_next(&replay->stacks.early_samples, &i, &process, &last);) {
-		const struct early_sample *early = (const struct early_sample *)(uintptr_t)last;
+	map_each(process, &replay->stacks.early_samples, true) {
+		const struct early_sample *last = process->pointer, *early = last;
 
 		/* One that waited for its dump comes after later ones. */
 		do {
 			early = early->next;
 			settled = early->sample.number <= settled ? early->sample.number - 1 : settled;
-		} while (early != (const struct early_sample *)(uintptr_t)last);
+		} while (early != last);
 	}
 	return settled;
 }

@@ -502,9 +502,7 @@ void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes)
 
 struct mmt_error *ledger_end_lifetimes(struct ledger *ledger)
 {
-	for (size_t i = 0; ledger->lifetimes.steps_max && i < ledger->allocations.count; i++) {
-		const struct allocation *allocation = &ledger->allocations.items[i];
-
+	array_while(allocation, ledger->allocations.items, ledger->allocations.count, ledger->lifetimes.steps_max) {
 		if (allocation->in_use && allocation->account != LEDGER_NO_ACCOUNT && allocation->live_bytes)
 			add_lifetime(ledger, allocation, LIFETIME_NEVER_NS, allocation->live_bytes, !allocation->found);
 	}

@@ -6,10 +6,8 @@
 
 void memory_readings_deinit(struct memory_readings *memory)
 {
-	for (size_t i = 0; i < memory->processes.count; i++)
-		vector_deinit(&memory->processes.items[i].points);
+	vector_deinit_each(&memory->processes, process, vector_deinit(&process->points));
 	vector_deinit(&memory->readings);
-	vector_deinit(&memory->processes);
 	map_deinit(&memory->latest);
 	vector_deinit(&memory->sorted);
 }

@@ -310,11 +310,10 @@ void setuid_execs_note(struct setuid_execs *setuid_execs, const struct event *ev
 struct setuid_execs_count setuid_execs_count(const struct setuid_execs *setuid_execs)
 {
 	struct setuid_execs_count count = setuid_execs->gone;
-	uint64_t tid, program;
 
-	for (size_t i = 0; map_next(&setuid_execs->programs, &i, &tid, &program);) {
-		if (program & EXITED)
-			count_one(&count, (uint32_t)program);
+	map_each(program, &setuid_execs->programs, true) {
+		if (program->value & EXITED)
+			count_one(&count, (uint32_t)program->value);
 	}
 	return count;
 }

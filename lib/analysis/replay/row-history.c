@@ -67,9 +67,7 @@ void trends_sum(const struct trends *trends, uint32_t number, uint64_t end_ns, u
 
 void steps_of_rows_deinit(struct steps_of_rows *steps)
 {
-	for (size_t i = 0; i < steps->rows.count; i++)
-		vector_deinit(&steps->rows.items[i].items);
-	vector_deinit(&steps->rows);
+	vector_deinit_each(&steps->rows, row, vector_deinit(&row->items));
 }
 
 bool steps_of_rows_add(struct steps_of_rows *steps, uint32_t row, uint32_t step, uint64_t bytes)

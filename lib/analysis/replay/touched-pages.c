@@ -8,11 +8,11 @@
 
 void touched_pages_deinit(struct touched_pages *touched)
 {
-	uint64_t space, faults;
+	map_each(space, &touched->spaces, true) {
+		struct page_faults *faults = space->pointer;
 
-	for (size_t i = 0; map_next(&touched->spaces, &i, &space, &faults);) {
-		intervals_deinit(&((struct page_faults *)(uintptr_t)faults)->runs);
-		free((void *)(uintptr_t)faults);
+		intervals_deinit(&faults->runs);
+		free(faults);
 	}
 	map_deinit(&touched->spaces);
 }

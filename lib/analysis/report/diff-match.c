@@ -566,8 +566,7 @@ static bool add_candidates(struct similar_search *search, uint32_t stack)
 			return false;
 	}
 	vector_sort(&search->nearest, compare_postings);
-	for (size_t i = 0; i < search->nearest.count && compared < CANDIDATES; i++) {
-		const struct posting *next = &search->nearest.items[i];
+	array_while(next, search->nearest.items, search->nearest.count, compared < CANDIDATES) {
 		struct candidate candidate = {.stacks = {next->stack, stack}};
 
 		if (last && last->stack == next->stack)

@@ -306,8 +306,6 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 	const struct page_changes *of = sums->growth.parts_private ? &pages->alone : &pages->all;
 	struct mmt_growth *growth = &sums->growth;
 	struct mmt_error *error = NULL;
-	size_t position = 0;
-	uint64_t key, bytes;
 
 	growth->pages_start_bytes += of->start_bytes;
 	growth->pages_end_bytes += of->end_bytes;
@@ -315,10 +313,10 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 	growth->pages_start_ns = earlier(growth->pages_start_ns, pages->start_ns);
 	growth->pages_end_ns = earlier(growth->pages_end_ns, pages->resident.time_ns);
 	growth->pages_at_ends &= pages->resident.at_end;
-	while (!error && map_next(&of->parts, &position, &key, &bytes))
-		error = add(&sums->bytes, key, (int64_t)bytes);
-	for (size_t i = 0; !error && i < of->touched.items.count; i++)
-		error = touchers_add(&sums->touched, &of->touched.items.items[i]);
+	map_each(part, &of->parts, !error)
+		error = add(&sums->bytes, part->key, (int64_t)part->value);
+	array_while(sum, of->touched.items.items, of->touched.items.count, !error)
+		error = touchers_add(&sums->touched, sum);
 	return error;
 }
 
@@ -420,7 +418,6 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 	struct arena *arena = rows->arena;
 	struct mmt_growth *growth = &sums->growth;
 	struct mmt_growth_part *parts = arena_alloc(arena, sums->bytes.count, sizeof(*parts));
-	uint64_t key, bytes;
 	uint64_t explained_bytes = 0; /* int64_t as uint64_t */
 	enum arena_use arenas = ARENAS_LIMITED;
 	struct mmt_error *error;
@@ -432,8 +429,9 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
 	touchers_sort(&sums->touched);
-	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
+	map_each(sum, &sums->bytes, true) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
+		uint64_t key = sum->key, bytes = sum->value;
 
 		if (!bytes || key >> PLACE_SHIFT >= MMT_GROWTH_PLACES)
 			continue;

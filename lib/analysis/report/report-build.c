@@ -31,17 +31,15 @@ static struct mmt_error *list_releases(const struct rows *rows, const size_t *pl
 {
 	const struct map *map = &rows->replay->ledger.releases;
 	struct mmt_release *releases = arena_alloc(rows->arena, map->count, sizeof(*releases));
-	size_t position = 0;
-	uint64_t key, bytes;
 
 	if (!releases)
 		return &error_no_memory;
-	while (map_next(map, &position, &key, &bytes)) {
-		size_t owner = (size_t)(key >> 32), releaser = (uint32_t)key;
+	map_each(release, map, true) {
+		size_t owner = (size_t)(release->key >> 32), releaser = (uint32_t)release->key;
 
 		if (places[owner] != NO_PLACE && places[releaser] != NO_PLACE)
-			releases[report->release_count++] =
-			    (struct mmt_release){.owner = places[owner], .releaser = places[releaser], .bytes = bytes};
+			releases[report->release_count++] = (struct mmt_release){
+			    .owner = places[owner], .releaser = places[releaser], .bytes = release->value};
 	}
 	qsort(releases, report->release_count, sizeof(*releases), compare_releases);
 	report->releases = releases;
@@ -186,8 +184,7 @@ static struct mmt_error *totals_of_stalls(struct rows *rows, struct mmt_report *
 
 	if (!replay->reclaim_recorded)
 		return NULL;
-	for (size_t i = 0; !error && i < count; i++) {
-		const struct stall *stall = &replay->ledger.stalls.items[i];
+	array_while(stall, replay->ledger.stalls.items, count, !error) {
 		struct mmt_row stack = {0};
 		bool selected;
 

@@ -158,9 +158,7 @@ static struct mmt_error *compare_reports(struct diff *diff)
 		if (!before_matches[i].other)
 			error = add_entry(diff, &before->rows[i], NULL, &before_matches[i]);
 	}
-	for (size_t i = 0; !error && i < diff->changed.count; i++) {
-		struct mmt_diff_entry *entry = &diff->changed.items[i];
-
+	array_while(entry, diff->changed.items, diff->changed.count, !error) {
 		result->bytes = (int64_t)((uint64_t)result->bytes + (uint64_t)entry->bytes);
 		result->committed_bytes =
 		    (int64_t)((uint64_t)result->committed_bytes + (uint64_t)entry->committed_bytes);

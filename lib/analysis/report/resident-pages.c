@@ -215,7 +215,8 @@ static struct mmt_error *note_use(struct page_readings *readings, struct process
 	bool begins = row_uses_begin(&readings->uses, start_of(readings->rows->replay), time_ns, before_ns);
 	struct mmt_error *error = row_uses_change(&readings->uses, &pages->use, use);
 
-	for (size_t i = 0; !error && begins && (pages = map_next_pointer(&readings->processes, &i));) {
+	map_each(slot, &readings->processes, !error && begins) {
+		pages = slot->pointer;
 		if (pages->process->ended)
 			error = row_uses_change(&readings->uses, &pages->use, &none);
 	}
@@ -391,13 +392,15 @@ static struct mmt_error *take_move(void *context, const struct replay *replay, c
 
 uint64_t page_readings_latest(const struct page_readings *readings)
 {
-	const struct process_pages *pages;
 	uint64_t bytes = 0;
 
 	if (readings->ended)
 		return readings->latest_bytes;
-	for (size_t i = 0; (pages = map_next_pointer(&readings->processes, &i));)
+	map_each(slot, &readings->processes, true) {
+		const struct process_pages *pages = slot->pointer;
+
 		bytes += pages->process->ended ? 0 : pages->resident.owned_bytes;
+	}
 	return bytes;
 }
 
@@ -414,9 +417,9 @@ void page_readings_watch(struct page_readings *readings, const struct rows *rows
 
 void page_readings_deinit(struct page_readings *readings)
 {
-	struct process_pages *pages;
+	map_each(slot, &readings->processes, true) {
+		struct process_pages *pages = slot->pointer;
 
-	for (size_t i = 0; (pages = map_next_pointer(&readings->processes, &i));) {
 		forget_end(pages);
 		vector_deinit(&pages->incoming);
 		vector_deinit(&pages->all.own_start);
@@ -499,14 +502,14 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 {
 	const struct replay *replay = readings->rows->replay;
 	struct resident_sums *sums = &readings->resident;
-	struct process_pages *pages;
 	struct mmt_error *error;
-	uint64_t key, bytes;
 
 	readings->latest_bytes = page_readings_latest(readings);
 	readings->ended = true;
 	/* Discard readings from before the window, and of a program that the process has replaced since. */
-	for (size_t i = 0; (pages = map_next_pointer(&readings->processes, &i));) {
+	map_each(slot, &readings->processes, true) {
+		struct process_pages *pages = slot->pointer;
+
 		if (pages->end_known && (pages->resident.time_ns < replay->window.from_ns ||
 					 space_check_result(pages->process->space).earlier_program))
 			forget_end(pages);
@@ -516,18 +519,20 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 	readings->known = replay->metadata->residency.processes.count && !replay->window.ends_early;
 	sums->at_end = true;
 	sums->uses = &readings->uses;
-	for (size_t i = 0; !error && (pages = map_next_pointer(&readings->processes, &i));) {
+	map_each(slot, &readings->processes, !error) {
+		const struct process_pages *pages = slot->pointer;
+
 		if (!pages->end_known || !page_readings_count(readings, pages->process))
 			continue;
 		readings->known = true;
 		for (unsigned kind = 0; kind < HELD_PAGES; kind++) {
-			for (size_t j = 0; map_next(&pages->resident.held[kind], &j, &key, &bytes);) {
-				if (!add_to_map(&sums->held[kind], key, bytes))
+			map_each(held, &pages->resident.held[kind], true) {
+				if (!add_to_map(&sums->held[kind], held->key, held->value))
 					return &error_no_memory;
 			}
 		}
-		for (size_t j = 0; map_next(&pages->resident.late, &j, &key, &bytes);) {
-			if (!map_add(&sums->late, key, bytes))
+		map_each(late, &pages->resident.late, true) {
+			if (!map_add(&sums->late, late->key, late->value))
 				return &error_no_memory;
 		}
 		sums->owned_hugetlb_bytes += pages->resident.owned_hugetlb_bytes;

@@ -156,7 +156,6 @@ static struct mmt_error *add_memory(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	const struct resident_sums *resident = grouping->resident;
-	uint64_t key, bytes;
 	bool ok = true;
 
 	for (const struct process *process = NULL;
@@ -164,10 +163,11 @@ static struct mmt_error *add_memory(struct grouping *grouping)
 		ok = process->borrows_space || add_space(grouping, process->space);
 	}
 	for (unsigned kind = 0; resident && kind < HELD_PAGES; kind++) {
-		for (size_t i = 0; ok && map_next(&resident->held[kind], &i, &key, &bytes);) {
-			if (ledger_counted(ledger, (uint32_t)(key >> 32)))
-				ok = add_held(grouping, (uint32_t)(key >> 32), (uint32_t)key, (enum held_kind)kind,
-					      bytes);
+		map_each(held, &resident->held[kind], ok) {
+			uint32_t account = (uint32_t)(held->key >> 32);
+
+			if (ledger_counted(ledger, account))
+				ok = add_held(grouping, account, (uint32_t)held->key, kind, held->value);
 		}
 	}
 	for (size_t i = 0; i < ledger->lifetimes.parts.count; i++) {
@@ -242,14 +242,13 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 	struct mmt_thread *threads = arena_alloc(grouping->rows->arena, grouping->thread_bytes.count, sizeof(*threads));
 	int32_t *pids = arena_alloc(grouping->rows->arena, room, sizeof(*pids));
 	struct map seen = {0}; /* row << 32 | PID: two processes may have had it, one after the other */
-	uint64_t key, bytes;
 	bool ok = shares && threads && pids;
 
-	for (size_t i = 0; ok && map_next(&grouping->thread_bytes, &i, &key, &bytes);) {
-		uint32_t process = replay->threads.items[(uint32_t)key]->process;
+	map_each(thread, &grouping->thread_bytes, ok) {
+		uint32_t process = replay->threads.items[(uint32_t)thread->key]->process;
 
-		shares[count++] = (struct row_share){bytes, (uint32_t)(key >> 32), (uint32_t)key,
-						     replay->processes->all.items[process]->pid};
+		shares[count++] = (struct row_share){thread->value, (uint32_t)(thread->key >> 32),
+						     (uint32_t)thread->key, replay->processes->all.items[process]->pid};
 	}
 	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
@@ -262,6 +261,7 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 		qsort(shares, count, sizeof(*shares), compare_shares);
 	for (size_t i = 0; ok && i < count; i++) {
 		struct mmt_row *row = &grouping->figures[shares[i].row];
+		uint64_t key = (uint64_t)shares[i].row << 32 | (uint32_t)shares[i].pid;
 
 		if (!shares[i].bytes && row->thread_count)
 			continue;
@@ -277,7 +277,6 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 			row->threads = row->thread_count++ ? row->threads : threads;
 			threads++;
 		}
-		key = (uint64_t)shares[i].row << 32 | (uint32_t)shares[i].pid;
 		if (map_get(&seen, key))
 			continue;
 		ok = ok && map_put(&seen, key, 1);
@@ -315,7 +314,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 	uint32_t *ids = arena_alloc(grouping->rows->arena, count + 1, sizeof(*ids));
 	size_t step_count = grouping->report->step_count;
 	struct mmt_row *figures = grouping->figures;
-	uint64_t key, bytes, *steps;
+	uint64_t *steps;
 
 	if (!order || !most || !ids)
 		return &error_no_memory;
@@ -337,13 +336,13 @@ static struct mmt_error *rank(struct grouping *grouping)
 	}
 	grouping->rows->row_ids = ids;
 	/* Link each row to the row that had reserved most of the bytes it committed. */
-	for (size_t i = 0; map_next(&grouping->reservers, &i, &key, &bytes);) {
-		size_t row = (size_t)(key >> 32) - 1;
-		uint32_t id = ids[(uint32_t)key - 1];
+	map_each(reserver, &grouping->reservers, true) {
+		size_t row = (size_t)(reserver->key >> 32) - 1;
+		uint32_t id = ids[(uint32_t)reserver->key - 1];
 
-		if (bytes < most[row] || (bytes == most[row] && figures[row].reserved_by < id))
+		if (reserver->value < most[row] || (reserver->value == most[row] && figures[row].reserved_by < id))
 			continue;
-		most[row] = bytes;
+		most[row] = reserver->value;
 		figures[row].reserved_by = id;
 	}
 	/* Move each row to the place of its id, one at a time: there may be many, and they are large. */
@@ -372,23 +371,19 @@ static struct mmt_error *add_kinds(struct grouping *grouping)
 	const struct ledger *ledger = &grouping->replay->ledger;
 	CLEANUP(free) uint64_t *most = calloc(rows->items.count + 1, sizeof(*most)); /* plus 1; 0: none yet */
 	struct map sums = {0};
-	size_t position = 0;
-	uint64_t key, bytes;
 	bool ok = most;
 
-	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
-		const struct account *account = &ledger->accounts.items[i];
-
+	array_while(account, ledger->accounts.items, ledger->accounts.count, ok) {
 		ok = account->row == LEDGER_NO_ROW || map_add(&sums, kind_key(account),
 							      account->allocated_bytes > account->freed_bytes
 								  ? account->allocated_bytes - account->freed_bytes
 								  : 0);
 	}
-	while (ok && map_next(&sums, &position, &key, &bytes))
-		grouping->figures[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
-	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
-		const struct account *account = &ledger->accounts.items[i];
+	map_each(sum, &sums, ok)
+		grouping->figures[sum->key >> 32].file_count += sum->value && classes_kind_path((uint32_t)sum->key);
+	array_while(account, ledger->accounts.items, ledger->accounts.count, ok) {
 		uint32_t path = classes_kind_path(account->kind);
+		uint64_t bytes;
 		struct mmt_row *row;
 
 		if (account->row == LEDGER_NO_ROW)
@@ -422,7 +417,6 @@ static bool measure_arenas(const struct replay *replay, struct arena_bytes *byte
 	for (const struct process *process = NULL; ok && (process = processes_next(replay->processes, process));) {
 		struct arena_bytes *of_process = &bytes_ret[process->index];
 		struct map threads = {0}; /* -> bytes */
-		uint64_t thread, bytes;
 
 		if (process->borrows_space)
 			continue;
@@ -434,9 +428,9 @@ static bool measure_arenas(const struct replay *replay, struct arena_bytes *byte
 				ok = map_add(&threads, ledger_allocation(&replay->ledger, interval->allocation)->thread,
 					     interval->end - interval->start);
 		}
-		for (size_t i = 0; map_next(&threads, &i, &thread, &bytes);) {
-			of_process->largest = larger_of(bytes, of_process->largest);
-			of_process->all += bytes;
+		map_each(thread, &threads, true) {
+			of_process->largest = larger_of(thread->value, of_process->largest);
+			of_process->all += thread->value;
 		}
 		map_deinit(&threads);
 	}

@@ -36,15 +36,13 @@ bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns, u
 
 struct mmt_error *row_uses_change(struct row_uses *uses, struct map *use, struct map *now)
 {
-	uint64_t row, bytes;
-
-	for (size_t i = 0; map_next(now, &i, &row, &bytes);) {
-		if (!map_add(use, row, -bytes))
+	map_each(row, now, true) {
+		if (!map_add(use, row->key, -row->value))
 			return &error_no_memory;
 	}
-	for (size_t i = 0; map_next(use, &i, &row, &bytes);) {
-		if (bytes && uses->changes++ < LIMIT_USE_CHANGES &&
-		    !steps_of_rows_add(&uses->steps, (uint32_t)row, (uint32_t)uses->count - 1, -bytes))
+	map_each(row, use, true) {
+		if (row->value && uses->changes++ < LIMIT_USE_CHANGES &&
+		    !steps_of_rows_add(&uses->steps, (uint32_t)row->key, (uint32_t)uses->count - 1, -row->value))
 			return &error_no_memory;
 	}
 	map_deinit(use);

@@ -316,7 +316,6 @@ static struct mmt_error *add_process(struct rows *rows, struct process_pages *pa
 
 struct mmt_error *touchers_build_rows(const struct page_readings *readings, struct rows *rows)
 {
-	struct process_pages *pages;
 	struct mmt_error *error = NULL;
 	bool known = false;
 
@@ -324,7 +323,9 @@ struct mmt_error *touchers_build_rows(const struct page_readings *readings, stru
 		return NULL;
 	rows->touching = true;
 	rows->items.items[0].stack = rows->replay->no_stack;
-	for (size_t i = 0; !error && (pages = map_next_pointer(&readings->processes, &i));) {
+	map_each(slot, &readings->processes, !error) {
+		struct process_pages *pages = slot->pointer;
+
 		if (!pages->all.parts_known || !rows_selects_pid(rows, pages->process->pid) ||
 		    !page_readings_count(readings, pages->process))
 			continue;

@@ -376,16 +376,14 @@ struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangl
 	const struct packed_stacks *stacks = &resolver->metadata->stacks;
 	struct mmt_error *error = take_resolved_frames(resolver, demangle) ?: improve_resolved_frames(resolver);
 
-	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
-		const struct packed_stack *stack = &stacks->stacks.items[i];
+	array_while(stack, stacks->stacks.items, stacks->stacks.count, !error) {
 		uint32_t number = stacks_put(&resolver->stacks, stacks->stack_frames.items + stack->first_frame,
 					     stack->frame_count, stack->end);
 
 		if (number == INTERN_NONE || !vector_push(&resolver->resolved, number))
 			error = &error_no_memory;
 	}
-	for (size_t i = 0; !error && i < stacks->processes.count; i++) {
-		const struct packed_process *process = &stacks->processes.items[i];
+	array_while(process, stacks->processes.items, stacks->processes.count, !error) {
 		const char *runtime = packed_stacks_text(stacks, process->runtime);
 		struct jit_code_state code = {
 		    .runtime = runtime ? runtimes_find(runtime) : NULL,
@@ -397,10 +395,7 @@ struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangl
 		if (!vector_push(&resolver->processes, (struct process_state){.code = code}))
 			return &error_no_memory;
 	}
-	for (size_t i = 0; !error && i < resolver->frames.count; i++) {
-		const struct frame_record *record = &resolver->frames.items[i];
-
+	array_while(record, resolver->frames.items, resolver->frames.count, !error)
 		note_runtime(&resolver->processes.items[record->process], record->names);
-	}
 	return error;
 }

@@ -41,12 +41,10 @@ struct jit_rows *jit_rows_create(const struct jit_code *code, const struct jit_c
 
 void jit_rows_destroy(struct jit_rows *rows)
 {
-	uint64_t key, row;
-
 	if (!rows)
 		return;
-	for (size_t i = 0; map_next(&rows->row_of_address, &i, &key, &row);)
-		free((void *)(uintptr_t)row);
+	map_each(row, &rows->row_of_address, true)
+		free(row->pointer);
 	map_deinit(&rows->row_of_address);
 	free(rows);
 }

@@ -67,12 +67,8 @@ void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
-	for (size_t i = 0; i < resolver->processes.count; i++)
-		jit_names_destroy(resolver->processes.items[i].jit_names);
-	vector_deinit(&resolver->processes);
-	for (size_t i = 0; i < resolver->rows.count; i++)
-		jit_rows_destroy(resolver->rows.items[i]);
-	vector_deinit(&resolver->rows);
+	vector_deinit_each(&resolver->processes, item, jit_names_destroy(item->jit_names));
+	vector_deinit_each(&resolver->rows, item, jit_rows_destroy(*item));
 	vector_deinit(&resolver->resolved);
 	map_deinit(&resolver->improved);
 	arena_deinit(&resolver->arena);

@@ -463,8 +463,7 @@ static struct mmt_error *find_main_regions(struct walk *walk, uint64_t arena)
 	struct mmt_error *error = NULL;
 
 	(void)(peek(walk, arena + ARENA_TOP, &top, sizeof(top)) && peek(walk, arena + 4, &flags, sizeof(flags)));
-	for (size_t i = 0; !error && i < source->mapping_count; i++) {
-		const struct heap_mapping *mapping = &source->mappings[i];
+	array_while(mapping, source->mappings, source->mapping_count, !error) {
 		bool is_break = !strcmp(mapping->path, "[heap]");
 
 		if (mapping->start < end || !mapping->writable || mapping->module || (*mapping->path && !is_break))
@@ -791,8 +790,7 @@ static struct mmt_error *walk_regions(struct walk *walk)
 		walk->census->mapped_bytes += walk->regions.items[i].end - walk->regions.items[i].start;
 	step = walk->census->mapped_bytes / LIMIT_HEAP_WALKED_BYTES + 1;
 	part_bytes = step == 1 ? UINT64_MAX : PART_BYTES;
-	for (size_t i = 0; !error && i < walk->regions.count; i++) {
-		struct region *region = &walk->regions.items[i];
+	array_while(region, walk->regions.items, walk->regions.count, !error) {
 		uint64_t start = region->start, reached = start;
 
 		for (; !error && start < region->end && !walk->stopped; number++) {

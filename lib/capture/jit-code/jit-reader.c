@@ -251,9 +251,7 @@ static struct mmt_error *read_code(struct code_pass *pass, struct jit_program *p
 
 		if (!blocking_call(&pass->recorder->calls, &call))
 			list->count = 0;
-		for (size_t i = 0; !error && !over && i < list->count; i++) {
-			const struct resident_run *range = &list->ranges[i];
-
+		array_while(range, list->ranges, list->count, !error && !over) {
 			position = range->start > position ? range->start : position;
 			while (!error && !over && position < range->end) {
 				error = read_range(pass, program, position, range->end, &position);
@@ -568,8 +566,7 @@ struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *bu
 	if (!reader->programs.count)
 		return NULL;
 	error = jit_code_encode(&packing, reader->programs.count, buffer);
-	for (size_t i = 0; !error && i < reader->programs.count; i++) {
-		const struct jit_program *program = &reader->programs.items[i];
+	array_while(program, reader->programs.items, reader->programs.count, !error) {
 		CLEANUP(free) struct jit_code_page *pages = malloc(program->pages.count * sizeof(*pages));
 
 		if (!pages) {

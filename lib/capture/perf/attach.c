@@ -23,17 +23,13 @@ void attach_deinit(struct attachment *attachment)
 {
 	attach_end_switch(attachment);
 	vector_deinit(&attachment->switching.fds);
-	for (size_t i = 0; i < attachment->events.count; i++)
-		close(attachment->events.items[i].fd);
-	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
-		close(attachment->kept_tracepoints.items[i]);
+	vector_deinit_each(&attachment->events, event, close(event->fd));
+	vector_deinit_each(&attachment->kept_tracepoints, fd, close(*fd));
 	vector_deinit(&attachment->cpus.away);
 	vector_deinit(&attachment->cpus.missed);
 	vector_deinit(&attachment->first_ids);
 	vector_deinit(&attachment->lost_earlier);
-	vector_deinit(&attachment->kept_tracepoints);
 	vector_deinit(&attachment->roots);
-	vector_deinit(&attachment->events);
 	vector_deinit(&attachment->notes);
 	map_deinit(&attachment->oom_ids);
 	map_deinit(&attachment->root_of_coverage_event);
@@ -450,18 +446,16 @@ bool attach_note_sample(struct attachment *attachment, uint64_t id)
 
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost)
 {
-	uint64_t id, samples;
-
 	for (size_t event = 0; event < attachment->lost_earlier.count; event++)
 		lost[event] += attachment->lost_earlier.items[event];
 	for (size_t i = 0; i < attachment->events.count; i++)
 		lost[attachment->events.items[i].event] += read_lost(attachment, &attachment->events.items[i]);
 	/* A count that could not be read is smaller than that of the samples. */
-	for (size_t i = 0; map_next(&attachment->samples_of_id, &i, &id, &samples);) {
-		const uint64_t *event = map_get(&attachment->event_of_id, id);
+	map_each(samples, &attachment->samples_of_id, true) {
+		const uint64_t *event = map_get(&attachment->event_of_id, samples->key);
 
 		if (event)
-			lost[*event] -= samples < lost[*event] ? samples : lost[*event];
+			lost[*event] -= smaller_of(samples->value, lost[*event]);
 	}
 }
 
@@ -559,9 +553,7 @@ struct mmt_error *attach_resolve(struct attachment *attachment, size_t count)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < count; i++) {
-		const struct thread_note *note = &attachment->notes.items[i];
-
+	array_while(note, attachment->notes.items, count, !error) {
 		if (note->coverage_event_id)
 			error = resolve_switch(attachment, note);
 		else if (!thread_coverage_note_end(&attachment->coverage, note->tid, note->time_ns))

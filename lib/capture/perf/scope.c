@@ -71,13 +71,11 @@ bool scope_apply_forks(struct scope *scope, uint64_t until_ns)
 
 void scope_forget(struct scope *scope, const struct process_table *known, uint64_t before_ns)
 {
-	uint64_t pid, begin_ns;
-
-	for (size_t i = 0; map_next(&scope->begins, &i, &pid, &begin_ns);) {
-		if (begin_ns > before_ns || process_table_find(known, (pid_t)pid))
+	map_each(begin, &scope->begins, true) {
+		if (begin->value > before_ns || process_table_find(known, (pid_t)begin->key))
 			continue;
-		(void)map_remove(&scope->begins, pid);
-		(void)map_remove(&scope->ends, pid);
+		(void)map_remove(&scope->ends, begin->key);
+		(void)map_remove(&scope->begins, begin->key);
 	}
 }
 

@@ -74,9 +74,7 @@ struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source,
 
 	if (source->directory >= 0)
 		error = read_tracepoint(source->directory, system, name, &found);
-	for (size_t i = 0; source->directory < 0 && !found.format && i < saved->items.count; i++) {
-		const struct tracepoint *item = &saved->items.items[i];
-
+	array_while(item, saved->items.items, saved->items.count, source->directory < 0 && !found.format) {
 		if (strcmp(item->system, system) != 0 || strcmp(item->name, name) != 0)
 			continue;
 		found.id = item->id;

@@ -148,19 +148,6 @@ void process_table_forget_ended(struct process_table *processes)
 	processes->items.count = kept;
 }
 
-#define THREAD_KEY(pid, tid) ((uint64_t)(uint32_t)(pid) << 32 | (uint32_t)(tid))
-
-bool in_flight_next(const struct in_flight *in_flight, size_t *position, pid_t *pid_ret, pid_t *tid_ret)
-{
-	uint64_t key, read_ns;
-
-	if (!map_next(&in_flight->threads, position, &key, &read_ns))
-		return false;
-	*pid_ret = (pid_t)(key >> 32);
-	*tid_ret = (pid_t)(uint32_t)key;
-	return true;
-}
-
 bool in_flight_add(struct in_flight *in_flight, struct blocking_calls *calls, pid_t pid, uint64_t read_ns)
 {
 	CLEANUP(vector) proc_pids tids = {0};
@@ -185,10 +172,8 @@ void in_flight_note_outside(struct in_flight *in_flight, pid_t pid, pid_t tid, u
 
 void in_flight_remove_returned(struct in_flight *in_flight, struct blocking_calls *calls)
 {
-	pid_t pid, tid;
-
-	for (size_t i = 0; in_flight_next(in_flight, &i, &pid, &tid);) {
-		if (!proc_may_be_in_memory_call(calls, pid, tid))
-			(void)map_remove(&in_flight->threads, THREAD_KEY(pid, tid));
+	map_each(thread, &in_flight->threads, true) {
+		if (!proc_may_be_in_memory_call(calls, THREAD_PID(thread->key), THREAD_TID(thread->key)))
+			(void)map_remove(&in_flight->threads, thread->key);
 	}
 }

@@ -154,11 +154,12 @@ struct blocking_calls;
 
 /* Zero-initialise an empty set. */
 struct in_flight {
-	struct map threads; /* by PID and TID: when the maps were read */
+	struct map threads; /* by THREAD_KEY(): when the maps were read */
 };
 
-/* Iterate over the threads in the set. */
-bool in_flight_next(const struct in_flight *in_flight, size_t *position, pid_t *pid_ret, pid_t *tid_ret);
+#define THREAD_KEY(pid, tid) ((uint64_t)(uint32_t)(pid) << 32 | (uint32_t)(tid))
+#define THREAD_PID(key) ((pid_t)((key) >> 32))
+#define THREAD_TID(key) ((pid_t)(uint32_t)(key))
 
 /* Add the threads of a process that may be in a call. Call this after its maps have been read. False: out of memory,
  * or the process is gone. */

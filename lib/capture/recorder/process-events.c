@@ -54,9 +54,7 @@ bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid)
 	const struct process_events *events = &recorder->process_events;
 	bool wanted = map_get(&events->executing, (uint64_t)pid) && proc_is_loading(pid);
 
-	for (size_t i = 0; !wanted && i < events->items.count; i++) {
-		const struct process_event *event = &events->items.items[i];
-
+	array_while(event, events->items.items, events->items.count, !wanted) {
 		wanted = event->pid == pid && (event->kind == PROCESS_FORK || event->kind == PROCESS_EXEC ||
 					       event->kind == PROCESS_FIRST_CALL);
 	}

@@ -238,8 +238,7 @@ static struct bytes find_code(const struct elf_file *file, uint64_t address, boo
 	size_t raw_size;
 	const char *raw = file->elf ? elf_rawfile(file->elf, &raw_size) : NULL;
 
-	for (size_t i = 0; raw && i < file->segments.count; i++) {
-		const struct elf_segment *segment = &file->segments.items[i];
+	array_while(segment, file->segments.items, file->segments.count, raw) {
 		uint64_t offset = address - segment->address;
 		struct bytes bytes = bytes_over(raw, raw_size);
 

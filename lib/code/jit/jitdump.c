@@ -175,10 +175,8 @@ void jitdump_destroy(struct jitdump *dump)
 {
 	if (!dump)
 		return;
-	for (size_t i = 0; i < dump->codes.count; i++)
-		cfi_destroy(dump->codes.items[i].cfi);
+	vector_deinit_each(&dump->codes, code, cfi_destroy(code->cfi));
 	code_timeline_destroy(dump->timeline);
-	vector_deinit(&dump->codes);
 	vector_deinit(&dump->places);
 	vector_deinit(&dump->ranges);
 	map_deinit(&dump->by_index);

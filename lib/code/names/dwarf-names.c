@@ -501,11 +501,11 @@ bool dwarf_names_expected(Elf *elf)
 
 void dwarf_names_destroy(struct dwarf_names *names)
 {
-	struct unit_entries *unit;
-
 	if (!names)
 		return;
-	for (size_t i = 0; (unit = map_next_pointer(&names->entries, &i)) != NULL;) {
+	map_each(slot, &names->entries, true) {
+		struct unit_entries *unit = slot->pointer;
+
 		vector_deinit(&unit->scopes);
 		vector_deinit(&unit->functions);
 		free(unit);

@@ -713,9 +713,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 		return &error_no_memory;
 	pending_unmaps_expire(space, call->time_ns);
 	snapshot_race_expire(space, call->time_ns);
-	for (size_t i = 0; done && i < call->mmap2_count; i++) {
-		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
-
+	array_while(mmap2_record, call->mmap2_records, call->mmap2_count, done) {
 		/* stack growth of the thread before the call */
 		if (!mmap2_record->applied && !concerns(call, mmap2_record) &&
 		    space_calls_valid_mmap2(space, mmap2_record))

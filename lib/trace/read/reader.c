@@ -28,15 +28,14 @@ static bool add_root(struct dedup *dedup, const struct dedup_root *root)
 static void sweep(struct dedup *dedup, uint64_t now_ns)
 {
 	struct dedup kept = {0};
-	uint64_t tid, time_ns;
 
-	for (size_t i = 0; i < dedup->roots.count; i++) {
-		if (is_recent(dedup->roots.items[i].time_ns, now_ns))
-			(void)add_root(&kept, &dedup->roots.items[i]);
+	array_each(root, dedup->roots.items, dedup->roots.count) {
+		if (is_recent(root->time_ns, now_ns))
+			(void)add_root(&kept, root);
 	}
-	for (size_t i = 0; map_next(&dedup->allocations, &i, &tid, &time_ns);) {
-		if (is_recent(time_ns, now_ns))
-			(void)map_put(&kept.allocations, tid, time_ns);
+	map_each(thread, &dedup->allocations, true) {
+		if (is_recent(thread->value, now_ns))
+			(void)map_put(&kept.allocations, thread->key, thread->value);
 	}
 	kept.sweep_at = 2 * (kept.roots.count + kept.allocations.count);
 	dedup_deinit(dedup);

@@ -437,9 +437,7 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 	uint64_t features[FEATURE_BITS / 64] = {0};
 	struct mmt_error *error;
 
-	for (size_t i = 0; data_size && i < writer->sections.count; i++) {
-		const struct writer_section *section = &writer->sections.items[i];
-
+	array_while(section, writer->sections.items, writer->sections.count, data_size) {
 		if (section->offset)
 			features[section->feature / 64] |= 1ULL << (section->feature % 64);
 	}
@@ -527,9 +525,7 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 		}
 	}
 	error = write_buffer(writer, &table);
-	for (size_t i = 0; !error && i < writer->sections.count; i++) {
-		const struct writer_section *section = &writer->sections.items[i];
-
+	array_while(section, writer->sections.items, writer->sections.count, !error) {
 		if (section->data && section->offset)
 			error = write_next(writer, section->data, section->size);
 	}
