@@ -26,16 +26,6 @@ bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t 
 	return true;
 }
 
-void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t element_size)
-{
-	void *moved = count && count < *capacity ? realloc(*items, count * element_size) : NULL;
-
-	if (!moved)
-		return;
-	*items = moved;
-	*capacity = count;
-}
-
 #define CHUNK_BYTES 65536
 
 struct arena_chunk {

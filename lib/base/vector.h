@@ -122,15 +122,10 @@ static inline uint64_t magnitude_of(int64_t change)
 		return order;                                                                                          \
 	}
 
-/* Free unused capacity. */
-#define vector_trim(vector)                                                                                            \
-	vector_trim_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count, sizeof(*(vector)->items))
-
 /* Helpers of the macros. The capacity check is inline because an append rarely has to reallocate. */
 #define vector_has_room(vector)                                                                                        \
 	((vector)->count < (vector)->capacity || vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity,  \
 								      (vector)->count + 1, sizeof(*(vector)->items)))
-void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t element_size);
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size);
 
 /* Binary search: how many of `count` sorted items, which are numbered `index` in `condition`, satisfy the condition. If

@@ -274,6 +274,7 @@ static void jit_program_close(struct jit_program *program)
 /* Stop looking for JIT code of this program. Only what is stored of it stays. */
 static void end_program(struct jit_reader *reader, struct jit_program *program)
 {
+	struct jit_page *kept;
 	size_t count = 0;
 
 	reader->missing[program->missing] += !program->ended;
@@ -284,8 +285,11 @@ static void end_program(struct jit_reader *reader, struct jit_program *program)
 			program->pages.items[count++] = program->pages.items[i];
 	}
 	program->pages.count = count;
-	if (count)
-		vector_trim(&program->pages);
+	kept = count ? realloc(program->pages.items, count * sizeof(*kept)) : NULL;
+	if (kept) {
+		program->pages.items = kept;
+		program->pages.capacity = count;
+	}
 	map_deinit(&program->page_of_address);
 }
 
