@@ -93,7 +93,7 @@ START_TEST(long_names_that_overlap)
 					       .st_size = 16};
 	file->symbols[SYMBOLS / 2].st_name = NAME_BYTES - 4;
 	ck_assert_ptr_null(modules_create(EM_X86_64, true, &modules));
-	ck_assert_ptr_null(modules_open_content(modules, "/long/names", file, sizeof(*file), NULL, 0, &module));
+	ck_assert_ptr_null(modules_open_content(modules, "/long/names", file, sizeof(*file), NULL, 0, 0, &module));
 	ck_assert_uint_eq(module_names(module, CODE_ADDRESS + 1, frames), 1);
 	ck_assert_str_eq(frames[0].function, "aaa");
 	modules_destroy(modules);
@@ -113,7 +113,7 @@ static struct module *open_with_function(struct program_file *file, const char *
 				       .st_value = CODE_ADDRESS,
 				       .st_size = 16};
 	ck_assert_ptr_null(modules_create(EM_X86_64, true, modules_ret));
-	ck_assert_ptr_null(modules_open_content(*modules_ret, path, file, sizeof(*file), NULL, 0, &module));
+	ck_assert_ptr_null(modules_open_content(*modules_ret, path, file, sizeof(*file), NULL, 0, 0, &module));
 	return module;
 }
 

@@ -134,7 +134,7 @@ static struct module *open_record(struct mapped_modules *mapped, const struct mo
 	} else {
 		error = module_copies_extract(&mapped->metadata->images, record, &content)
 			    ?: modules_open_content(mapped->modules, record->path, content, record->size,
-						    record->build_id, record->build_id_size, &module);
+						    record->build_id, record->build_id_size, 0, &module);
 	}
 	mapped_modules_note(error);
 	return module;
@@ -279,19 +279,6 @@ static bool is_first_with_poor_names(const struct mapped_modules *mapped, size_t
 	return true;
 }
 
-static char *missing_part(struct module *module)
-{
-	size_t others;
-	char *first = module_missing_part(module, &others), *text = NULL;
-
-	if (!first || !others)
-		return first;
-	if (asprintf(&text, "%s and %zu more", first, others) < 0)
-		text = NULL;
-	free(first);
-	return text;
-}
-
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,
 				    char **missing_ret)
 {
@@ -304,7 +291,7 @@ const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t 
 		if (is_first_with_poor_names(mapped, image))
 			*state_ret = names_state(mapped, image);
 		if (missing_ret && *state_ret == MODULE_MISSING_NAMES)
-			*missing_ret = missing_part(mapped->image_states.items[image].module);
+			*missing_ret = module_missing_part(mapped->image_states.items[image].module);
 		if (*state_ret != MODULE_READABLE)
 			return mapped->image_states.items[image].path;
 	}

@@ -362,11 +362,9 @@ static void refuse_other_file(const struct modules *modules, uint64_t inode, str
 	file->state = state;
 }
 
-/* Open a module and add it to the cache. With `content`, a copy of its file, the module takes ownership of it, even on
- * error. */
-static struct mmt_error *open_module(struct modules *modules, const char *path, void *content, size_t size,
-				     const uint8_t *build_id, size_t build_id_size, uint64_t inode,
-				     struct module **module_ret)
+struct mmt_error *modules_open_content(struct modules *modules, const char *path, void *content, size_t size,
+				       const uint8_t *build_id, size_t build_id_size, uint64_t inode,
+				       struct module **module_ret)
 {
 	struct module *module = calloc(1, sizeof(*module));
 	struct mmt_error *error;
@@ -403,12 +401,6 @@ static struct mmt_error *open_module(struct modules *modules, const char *path, 
 	return NULL;
 }
 
-struct mmt_error *modules_open_content(struct modules *modules, const char *path, void *content, size_t size,
-				       const uint8_t *build_id, size_t build_id_size, struct module **module_ret)
-{
-	return open_module(modules, path, content, size, build_id, build_id_size, 0, module_ret);
-}
-
 struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
 			       uint64_t inode, struct module **module_ret)
 {
@@ -429,7 +421,7 @@ struct mmt_error *modules_open(struct modules *modules, const char *path, const 
 	*module_ret = map_get_pointer(&modules->by_key, id);
 	if (*module_ret)
 		return NULL;
-	error = open_module(modules, path, NULL, 0, build_id, build_id_size, inode, module_ret);
+	error = modules_open_content(modules, path, NULL, 0, build_id, build_id_size, inode, module_ret);
 	if (!error && !map_put_pointer(&modules->by_key, id, *module_ret))
 		return &error_no_memory;
 	return error_context(error, "%s", path);
@@ -445,9 +437,9 @@ enum module_state module_known_state(const struct module *module)
 	return module->file.state == MODULE_READABLE ? module->names.state : module->file.state;
 }
 
-char *module_missing_part(struct module *module, size_t *others_ret)
+char *module_missing_part(struct module *module)
 {
-	return remote_names_missing_part(module->modules->helper, &module->names, others_ret);
+	return remote_names_missing_part(module->modules->helper, &module->names);
 }
 
 bool module_address(const struct module *module, uint64_t file_offset, uint64_t *address_ret)
@@ -586,7 +578,7 @@ static struct symbols *open_in_helper(void *context, struct bytes *description, 
 	if (content)
 		memcpy(content, bytes, size);
 	modules->helper = NULL; /* that is this process */
-	error = open_module(modules, path, content, size, build_id.position, build_id_size, inode, &module);
+	error = modules_open_content(modules, path, content, size, build_id.position, build_id_size, inode, &module);
 	mmt_error_destroy(error);
 	return error ? NULL : open_symbols(module, use);
 }

@@ -47,17 +47,17 @@ enum module_state {
 struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
 			       uint64_t inode, struct module **module_ret) MMT_MUST_CHECK;
 
-/* Open a copy of the file that was at `path`. Takes ownership of `content`, even on error. */
+/* The same, opened anew, from a copy of the file: takes ownership of `content`, even on error. NULL: from the file. */
 struct mmt_error *modules_open_content(struct modules *modules, const char *path, void *content, size_t size,
-				       const uint8_t *build_id, size_t build_id_size,
+				       const uint8_t *build_id, size_t build_id_size, uint64_t inode,
 				       struct module **module_ret) MMT_MUST_CHECK;
 
 enum module_state module_state(const struct module *module);
 /* The same, including problems that module_names() has found so far. */
 enum module_state module_known_state(const struct module *module);
-/* With MODULE_MISSING_NAMES: the first missing file as "PATH (id HEX)", and the number of others. The caller frees it.
- * NULL: unknown. */
-char *module_missing_part(struct module *module, size_t *others_ret);
+/* With MODULE_MISSING_NAMES: the first missing file as "PATH (id HEX)", and how many others. The caller frees it. NULL:
+ * unknown. */
+char *module_missing_part(struct module *module);
 
 /* Whether the Go linker made it. */
 bool module_is_go(struct module *module);

@@ -466,20 +466,27 @@ static char *describe_supplement(Dwarf *dwarf)
 	return asprintf(&text, "%s (id %s)", path, id) < 0 ? NULL : text;
 }
 
-char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)
+char *dwarf_names_missing(const struct dwarf_names *names)
 {
 	struct unit *first = NULL;
+	char *part, *text = NULL;
+	size_t others = 0;
 
-	*others_ret = 0;
 	for (size_t i = 0; i < names->units.count; i++) {
 		if (!names->units.items[i].met_missing)
 			continue;
-		*others_ret += first != NULL;
+		others += first != NULL;
 		first = first ? first : &names->units.items[i];
 	}
-	if (first)
-		return describe_part(&first->lines);
-	return names->met_missing ? describe_supplement(names->dwarf) : NULL;
+	if (!first)
+		return names->met_missing ? describe_supplement(names->dwarf) : NULL;
+	part = describe_part(&first->lines);
+	if (!part || !others)
+		return part;
+	if (asprintf(&text, "%s and %zu more", part, others) < 0)
+		text = NULL;
+	free(part);
+	return text;
 }
 
 bool dwarf_names_expected(Elf *elf)

@@ -16,9 +16,8 @@ void dwarf_names_destroy(struct dwarf_names *names);
 /* The worst problem found so far, see module_known_state(). */
 enum module_state dwarf_names_state(const struct dwarf_names *names);
 
-/* The first missing file that a lookup needed, and the number of others. The caller frees it. NULL: none, or unknown.
- */
-char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret);
+/* The first missing file that a lookup needed, and how many others. The caller frees it. NULL: none, or unknown. */
+char *dwarf_names_missing(const struct dwarf_names *names);
 
 /* True if the file has debug information, or cannot be read. */
 bool dwarf_names_expected(Elf *elf);

@@ -216,7 +216,6 @@ static void serve_one(struct server *server, struct bytes *request)
 	struct bytes description;
 	enum symbols_use use;
 	CLEANUP(free) char *type = NULL;
-	size_t others = 0;
 	const char *name;
 	bool found;
 
@@ -252,8 +251,7 @@ static void serve_one(struct server *server, struct bytes *request)
 		try_file(server, bytes_string(request));
 		break;
 	case REQUEST_MISSING:
-		put_text(&server->answer, symbols ? symbols_missing_part(symbols, &others) : NULL);
-		buffer_put_u64(&server->answer, others);
+		put_text(&server->answer, symbols ? symbols_missing_part(symbols) : NULL);
 	}
 	/* A library without memory gives no names, as if there were none. */
 	if (errno == ENOMEM)
@@ -634,7 +632,7 @@ bool remote_names_range(struct names_helper *helper, struct remote_names *names,
 	return found;
 }
 
-char *remote_names_missing_part(struct names_helper *helper, struct remote_names *names, size_t *others_ret)
+char *remote_names_missing_part(struct names_helper *helper, struct remote_names *names)
 {
 	const struct names_query query = {.names = names};
 	struct bytes answer;
@@ -644,7 +642,6 @@ char *remote_names_missing_part(struct names_helper *helper, struct remote_names
 		if (!ask(helper, REQUEST_MISSING, &query, 1, NULL, &answer))
 			return NULL;
 		text = bytes_string(&answer);
-		*others_ret = bytes_u64(&answer);
 	} while (!is_valid(helper, names, &answer));
 	return *text ? strdup(text) : NULL;
 }

@@ -69,4 +69,4 @@ const char *names_helper_type(struct names_helper *helper, const char *name);
 bool names_helper_file_answers(struct names_helper *helper, const char *path);
 
 /* See symbols_missing_part(). */
-char *remote_names_missing_part(struct names_helper *helper, struct remote_names *names, size_t *others_ret);
+char *remote_names_missing_part(struct names_helper *helper, struct remote_names *names);

@@ -545,9 +545,9 @@ enum module_state symbols_debug_state(const struct symbols *symbols)
 	return symbols->dwarf_names ? dwarf_names_state(symbols->dwarf_names) : MODULE_READABLE;
 }
 
-char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret)
+char *symbols_missing_part(const struct symbols *symbols)
 {
-	return symbols->dwarf_names ? dwarf_names_missing(symbols->dwarf_names, others_ret) : NULL;
+	return symbols->dwarf_names ? dwarf_names_missing(symbols->dwarf_names) : NULL;
 }
 
 const char *symbols_library_version(void)
