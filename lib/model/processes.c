@@ -42,18 +42,12 @@ void processes_destroy(struct processes *processes)
 		if (!(*process)->borrows_space && (*process)->space != processes->let_go)
 			space_destroy((*process)->space);
 	}
-	for (size_t i = 0; i < processes->all.count; i++)
-		free(processes->all.items[i]);
-	for (size_t i = 0; i < processes->threads.count; i++)
-		free(processes->threads.items[i]);
-	for (size_t i = 0; i < processes->retired.count; i++)
-		space_destroy(processes->retired.items[i]);
+	vector_deinit_each(&processes->all, process, free(*process));
+	vector_deinit_each(&processes->threads, thread, free(*thread));
+	vector_deinit_each(&processes->retired, space, space_destroy(*space));
 	for (size_t i = 0; i < PAGED_PIDS / PAGE_PIDS; i++)
 		free(processes->latest[i]);
 	space_destroy(processes->let_go);
-	vector_deinit(&processes->retired);
-	vector_deinit(&processes->all);
-	vector_deinit(&processes->threads);
 	map_deinit(&processes->latest_odd);
 	map_deinit(&processes->live);
 	intern_deinit(&processes->names);
