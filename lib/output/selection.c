@@ -27,31 +27,52 @@ bool selection_fell(const struct mmt_report *report)
 	return falls < 2;
 }
 
-static bool is_last_moment(const struct mmt_report *report, uint64_t time_ns)
+/* What was resident of memory that was mapped in the window, when pages were last read, and is not any more. */
+static uint64_t unmapped_since_reading(const struct mmt_report *report)
 {
-	return time_ns <= report->to_ns &&
-	       report->to_ns - time_ns <= (report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE;
+	const struct mmt_growth *growth = &report->growth;
+	uint64_t made = 0, held = 0;
+
+	array_each(part, growth->parts, growth->parts_known && !growth->parts_private ? growth->part_count : 0) {
+		if (part->bytes > 0 && (part->place == MMT_GROWTH_MADE || part->place == MMT_GROWTH_COMMITTED))
+			made = saturating_add(made, (uint64_t)part->bytes, MMT_BYTES_MAX);
+	}
+	array_each(row, report->rows, report->row_count)
+		held = saturating_add(held, row->memory_bytes, MMT_BYTES_MAX);
+	return subtract(made, held);
+}
+
+/* `freed` if it is more than `least` and was freed in the last moments; 0 otherwise. */
+static uint64_t freed_since(const struct mmt_report *report, uint64_t since_ns, uint64_t freed, uint64_t least)
+{
+	return freed > least && since_ns <= report->to_ns &&
+		       report->to_ns - since_ns <= (report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE
+		   ? freed
+		   : 0;
 }
 
 uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *since_ns_ret)
 {
 	const struct mmt_growth *growth = &report->growth;
-	bool all_ended = mmt_report_has_ended(report);
-	uint64_t since_ns = all_ended ? report->peak_ns : growth->peak_ns, freed = 0;
+	uint64_t since_ns = report->peak_ns, freed = 0;
 	int64_t growth_bytes = mmt_growth_change(growth);
 
-	if (!is_last_moment(report, since_ns))
-		return 0;
-	if (all_ended && growth_bytes > 0 &&
+	if (mmt_report_has_ended(report) && growth_bytes > 0 &&
 	    (growth->verdict == MMT_VERDICT_GROWING || growth->verdict == MMT_VERDICT_TOO_SHORT)) {
-		freed = subtract(report->peak_bytes, report->unfreed_bytes);
-		freed = freed > (uint64_t)growth_bytes / 2 ? freed : 0;
-	} else if (!all_ended && !report->options.keep_ended && selection_fell(report) &&
+		uint64_t least = (uint64_t)growth_bytes / 2;
+
+		freed = freed_since(report, since_ns, subtract(report->peak_bytes, report->unfreed_bytes), least);
+		/* What a runtime reserves may have been more before. */
+		if (!freed)
+			freed =
+			    freed_since(report, since_ns = growth->pages_end_ns, unmapped_since_reading(report), least);
+	} else if (!mmt_report_has_ended(report) && !report->options.keep_ended && selection_fell(report) &&
 		   array_find(code, report->completeness.warning_codes, report->completeness.warning_count,
 			      *code == MMT_WARNING_STILL_RUNNING)) {
-		freed = growth->by_pss ? growth->peak_pss_bytes - growth->end_pss_bytes
-				       : growth->peak_bytes - growth->end_bytes;
-		freed = freed > COMMAND_BYTES ? freed : 0;
+		freed = freed_since(report, since_ns = growth->peak_ns,
+				    growth->by_pss ? growth->peak_pss_bytes - growth->end_pss_bytes
+						   : growth->peak_bytes - growth->end_bytes,
+				    COMMAND_BYTES);
 	}
 	if (freed)
 		*since_ns_ret = since_ns;

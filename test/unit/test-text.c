@@ -1127,8 +1127,12 @@ END_TEST
 START_TEST(memory_freed_at_the_end)
 {
 	struct mmt_process process = {.pid = 7, .ended = true};
+	struct mmt_growth_part part = {.place = MMT_GROWTH_MADE, .bytes = 40 << 20};
+	struct mmt_row row = {.id = 1, .memory_bytes = 10 << 20};
 	struct mmt_report report = {
 	    .to_ns = 1000,
+	    .rows = &row,
+	    .row_count = 1,
 	    .peak_ns = 990,
 	    .peak_bytes = 50 << 20,
 	    .unfreed_bytes = 2 << 20,
@@ -1151,6 +1155,20 @@ START_TEST(memory_freed_at_the_end)
 	report.growth.end_bytes = 1 << 20;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 	report.growth.end_bytes = 48 << 20;
+	/* What was reserved was more long before, but the last reading of pages has what the rows do not. */
+	report.peak_ns = 100;
+	report.growth.parts = &part;
+	report.growth.part_count = 1;
+	report.growth.parts_known = true;
+	report.growth.pages_end_ns = 980;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 30 << 20);
+	ck_assert_uint_eq(since_ns, 980);
+	row.memory_bytes = 40 << 20;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+	row.memory_bytes = 10 << 20;
+	report.growth.pages_end_ns = 900;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+	report.growth.pages_end_ns = 980;
 	process.ended = false;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 }
@@ -1988,8 +2006,10 @@ START_TEST(parts_of_growth)
 	report.growth.changing_bytes = 1 << 20;
 	report.growth.unexplained_bytes = -8192;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\n    +40.00 MiB  touched in malloc arenas, mapped before this recording began\n"
-			 "                by first: 16.00 MiB; second: 12.00 MiB; third: 8.00 MiB; others: 4.00 MiB\n");
+	ASSERT_HAS(
+	    text,
+	    "\n    +40.00 MiB  touched in malloc arenas, mapped before this recording began\n"
+	    "                touched by first: 16.00 MiB; second: 12.00 MiB; third: 8.00 MiB; others: 4.00 MiB\n");
 	ASSERT_HAS(text, "\n     +8.00 MiB  in mappings made in this recording\n");
 	ASSERT_HAS(text, "\n     -4.00 MiB  given back in /x\\x1b[31m, mapped before this recording began\n");
 	ASSERT_HAS(text, "\n     +3.00 MiB  in memory mapped before, made accessible in this recording\n");

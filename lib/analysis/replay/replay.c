@@ -562,7 +562,7 @@ static struct mmt_error *replay_reclaim(struct replay *replay, const struct proc
 		return map_put(&replay->reclaims, (uint32_t)event->tid, event->time_ns) ? NULL : &error_no_memory;
 	if (event->call.result || !begun_ns || *begun_ns > event->time_ns)
 		return NULL;
-	stall.total_ns = stall.longest_ns = event->time_ns - larger_of(*begun_ns, replay->window.from_ns);
+	stall.total_ns = stall.longest_ns = subtract(event->time_ns, larger_of(*begun_ns, replay->window.from_ns));
 	map_remove(&replay->reclaims, (uint32_t)event->tid);
 	return ledger_stall(&replay->ledger, &stall, replay->no_stack);
 }
