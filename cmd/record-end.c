@@ -28,15 +28,15 @@ static void put_counted(const char *before, uint64_t count, const char *singular
 static void judge_report(struct record_end *end, const char *file)
 {
 	struct mmt_report_options options;
-	struct freed_at_end freed;
 	struct mmt_report *report;
 	struct mmt_error *error;
+	uint64_t last_ns;
 
 	if (mmt_event_count_sum(end->summary->events) > JUDGED_EVENTS_MAX)
 		return;
 	mmt_report_options_init(&options);
 	options.input = file;
-	error = report_create_before_end(&options, &report, &freed);
+	error = report_create_before_end(&options, &report, &last_ns);
 	if (error)
 		return mmt_error_destroy(error);
 	if (report->resident_reading_count) {

@@ -109,22 +109,23 @@ static int run_report(const struct command *command, struct report_settings *set
 {
 	struct mmt_report_options *options = &settings->selection.report;
 	bool chosen = options->from.kind || options->to.kind || options->every_ns || settings->check;
-	char size[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT];
-	struct freed_at_end freed = {0};
+	char last[MMT_SIZE_TEXT];
+	uint64_t last_ns = 0;
 	struct mmt_report *report = NULL;
 	struct mmt_error *error;
 	int status;
 
 	display_start(command, &settings->display, &options->input, 1);
 	/* Programs get the end, also where people get the moment before the processes freed what grew. */
-	error = chosen || settings->display.json || settings->csv ? report_create(options, &report)
-								  : report_create_before_end(options, &report, &freed);
-	if (!error && freed.bytes && !settings->display.html) {
+	error = chosen || settings->display.json || settings->csv
+		    ? report_create(options, &report)
+		    : report_create_before_end(options, &report, &last_ns);
+	if (!error && last_ns && !settings->display.html) {
 		/* It takes one of the lines of the first screen. */
 		if (settings->display.text.lines > 1)
 			settings->display.text.lines--;
-		printf("%s, unmapped in the last %s, are shown; --to -0s shows the end\n",
-		       mmt_format_bytes(freed.bytes, size), mmt_format_duration(freed.last_ns, last));
+		printf("As of %s before the end, before memory was freed; --to -0s shows the end\n",
+		       mmt_format_duration(last_ns, last));
 	}
 	if (error)
 		return message_input_error(command, options->input, error);

@@ -89,7 +89,7 @@ static int make(struct top *top, bool captured, int fd)
 	struct mmt_report_options *options = &top->selection.report;
 	struct display *display = &top->display;
 	struct mmt_report *report;
-	struct freed_at_end freed;
+	uint64_t last_ns;
 	struct mmt_error *error;
 
 	options->input = top->path;
@@ -104,7 +104,7 @@ static int make(struct top *top, bool captured, int fd)
 	options->follow = top->ended ? NULL : follow;
 	options->follow_context = &reporter;
 	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
-	error = top->ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &freed)
+	error = top->ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &last_ns)
 								  : mmt_report_create(options, &report);
 	if (error && top->baseline_ns && !strncmp(error->message, "--from ", strlen("--from "))) {
 		mmt_error_destroy(error);

@@ -136,23 +136,18 @@ struct mmt_error *report_create_earlier(struct mmt_report_options *options, cons
 }
 
 struct mmt_error *report_create_before_end(struct mmt_report_options *options, struct mmt_report **report_ret,
-					   struct freed_at_end *freed_ret)
+					   uint64_t *last_ns_ret)
 {
-	uint64_t since_ns;
 	struct mmt_report *ended;
 	struct mmt_error *error = report_create(options, &ended);
 
-	*freed_ret = (struct freed_at_end){0};
-	if (error)
-		return error;
-	freed_ret->last_ns = report_freed_ns(ended);
-	if (!freed_ret->last_ns) {
+	*last_ns_ret = error ? 0 : report_freed_ns(ended);
+	if (!error && *last_ns_ret) {
+		error = report_create_earlier(options, ended, *last_ns_ret, report_ret);
+		mmt_report_destroy(ended);
+	} else if (!error) {
 		*report_ret = ended;
-		return NULL;
 	}
-	freed_ret->bytes = mmt_report_freed_at_end(ended, &since_ns);
-	error = report_create_earlier(options, ended, freed_ret->last_ns, report_ret);
-	mmt_report_destroy(ended);
 	return error;
 }
 

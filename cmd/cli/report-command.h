@@ -73,12 +73,6 @@ int report_selection_check_html(const struct command *command, struct report_sel
 /* mmt_report_create() with a progress line. `options` are those of one report. */
 struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret);
 
-/* What the processes unmapped at their end, in the last `last_ns`; 0: nothing that had grown. */
-struct freed_at_end {
-	uint64_t bytes;
-	uint64_t last_ns;
-};
-
 /* Whether the recording is a regular file, which can be read again to show an earlier moment. */
 bool report_is_repeatable(const struct mmt_report *report);
 
@@ -89,9 +83,10 @@ uint64_t report_freed_ns(const struct mmt_report *report);
 struct mmt_error *report_create_earlier(struct mmt_report_options *options, const struct mmt_report *ended,
 					uint64_t last_ns, struct mmt_report **report_ret);
 
-/* report_create(), but if the processes grew and freed that at their end, of the moment before. */
+/* report_create(), but if the processes grew and freed that at their end, of the moment before: `last_ns_ret` before
+ * the end; 0: of the end. */
 struct mmt_error *report_create_before_end(struct mmt_report_options *options, struct mmt_report **report_ret,
-					   struct freed_at_end *freed_ret);
+					   uint64_t *last_ns_ret);
 
 const char *report_selection_parse_by(const char *text, void *value);
 

@@ -31,7 +31,7 @@ for_each_golden check
 # So does a first line on what was unmapped at the end.
 for lines in 18 19 20; do
 	(cd "$recordings" && on_terminal 80x$lines report --no-pager -i freed.data) >"$directory/freed"
-	grep -q '^[0-9.]* [KMG]iB, unmapped in the last ' "$directory/freed" && screen_fits 80 $((lines - 1)) <"$directory/freed" || failed=1
+	grep -q '^As of [0-9.]* .* before the end, before memory was freed; ' "$directory/freed" && screen_fits 80 $((lines - 1)) <"$directory/freed" || failed=1
 done
 [ $count -ge 40 ] && [ $higher -ge 1 ] || failed=1
 exit $failed

@@ -48,7 +48,7 @@ processes+=("$(cat child)")
 report_json
 # The last reading may be early on a slow machine.
 if jq -e '(.end_ns - .growth.peak_ns) * 16 < .end_ns - .start_ns' "$directory/report.json" >shifted; then
-	head -1 report | grep -Eq '^[0-9.]+ [MG]iB, unmapped in the last .*; --to -0s shows the end$' ||
+	head -1 report | grep -Eq '^As of .* before the end, before memory was freed; --to -0s shows the end$' ||
 		fail "the end is shown: $(cat report)"
 	grep -Eq '^  1 .* mmap_allocation \(libdemo-library.so\)$' report || fail "who mapped it is not named: $(cat report)"
 else

@@ -182,7 +182,7 @@ START_TEST(trends)
 		if (i == 1)
 			censuses[2].in_use_low = censuses[0].in_use_low;
 		report = report_with(censuses, 4,
-				     i == 0   ? "; in use grew in each of 4 readings."
+				     i == 0   ? "; in use grew in each of 4 readings: a leak, or a cache that fills."
 				     : i == 2 ? "; free grew in each of 4 readings."
 					      : "in use +30.00 MiB");
 		ck_assert_int_eq(report->heaps->verdict, verdicts[i]);

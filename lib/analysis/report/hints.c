@@ -23,7 +23,7 @@ static const struct {
 				  "thread stacks: glibc caches up to 40 MiB of finished threads' stacks; more belongs "
 				  "to threads that still run, or that finished and were never joined or detached"},
     [MMT_PATTERN_HEAP] = {"heap", true,
-			  "malloc heap (brk): grew in calls from this stack, which need not keep it, and freed blocks "
+			  "malloc heap (brk): grew in calls from this stack, others may keep it, and freed blocks "
 			  "stay in the heap. Only a heap profiler such as heaptrack shows whether blocks leak or free "
 			  "ones lie between used ones (fragmentation); malloc_trim(0) gives free pages back"},
     [MMT_PATTERN_GC_HEAP] = {"gc-heap", true,
@@ -64,7 +64,7 @@ static const struct {
 			       "it keeps growing, classes are loaded again and again: `jcmd PID VM.classloader_stats` "
 			       "shows by which class loaders; -XX:MaxMetaspaceSize limits it"},
     [MMT_PATTERN_PYTHON] = {"python", true,
-			    "object arenas of Python: grew in calls from this stack, which need not keep them. A leak "
+			    "object arenas of Python: grew in calls from this stack; others may keep them. A leak "
 			    "if the program keeps objects: tracemalloc or memray shows which"},
 };
 
@@ -85,7 +85,7 @@ const char *mmt_pattern_explanation(enum mmt_pattern pattern)
 
 static const char arena_of_one_thread[] =
     "malloc arena: most of it belongs to one thread, and freed blocks stay in it; grew in calls from this "
-    "stack, which need not keep it. A heap profiler such as heaptrack shows which blocks are not freed; malloc_trim(0) "
+    "stack; others may keep it. A heap profiler such as heaptrack shows which blocks are not freed; malloc_trim(0) "
     "gives free pages back";
 
 static const char arenas_limited[] =
@@ -122,7 +122,7 @@ static const struct {
      "JavaScript heap, which keeps memory that it has collected for a while. A leak only if objects stay reachable: "
      "start Node with --heapsnapshot-signal=SIGUSR2 and compare two heap snapshots; --max-old-space-size limits it"},
     {NULL, "runtime.", "Go", MMT_PATTERN_GC_HEAP,
-     "heap of Go: grew in calls from this stack, which need not keep it. Memory goes back some time after it was "
+     "heap of Go: grew in calls from this stack; others may keep it. Memory goes back some time after it was "
      "collected. A leak only if objects stay reachable: `go tool pprof` with a heap profile (net/http/pprof) shows "
      "which; GOMEMLIMIT and GOGC limit it"},
     {"beam.", NULL, "Erlang", MMT_PATTERN_GC_HEAP,
@@ -130,15 +130,15 @@ static const struct {
      "growing: erlang:memory() in its shell shows which kind grows; process_info(Pid, memory) and ets:info(Table, "
      "memory) show which process or table, and erlang:garbage_collect(Pid) frees binaries that a process holds"},
     {"libjemalloc", NULL, NULL, MMT_PATTERN_HEAP,
-     "jemalloc's memory: grew in calls from this stack, which need not keep it. A heap profile "
+     "jemalloc's memory: grew in calls from this stack; others may keep it. A heap profile "
      "(MALLOC_CONF=prof:true, jeprof) shows which blocks are not freed; "
      "MALLOC_CONF=dirty_decay_ms:1000,muzzy_decay_ms:0 gives free pages back sooner"},
     {"libtcmalloc", NULL, NULL, MMT_PATTERN_HEAP,
-     "tcmalloc's memory: grew in calls from this stack, which need not keep it. A heap profile (HEAPPROFILE=FILE, "
+     "tcmalloc's memory: grew in calls from this stack; others may keep it. A heap profile (HEAPPROFILE=FILE, "
      "pprof; libtcmalloc_minimal writes none, libtcmalloc does) shows which blocks are not freed; "
      "TCMALLOC_RELEASE_RATE=10 gives free pages back sooner"},
     {"libmimalloc", NULL, NULL, MMT_PATTERN_HEAP,
-     "mimalloc's memory: grew in calls from this stack, which need not keep it. MIMALLOC_SHOW_STATS=1 shows how much "
+     "mimalloc's memory: grew in calls from this stack; others may keep it. MIMALLOC_SHOW_STATS=1 shows how much "
      "is in use; MIMALLOC_PURGE_DELAY=0 (before version 2.1: MIMALLOC_RESET_DELAY=0) gives free pages back sooner"},
 };
 
@@ -266,11 +266,11 @@ const char *hints_with_census(const char *hint)
 {
 	if (hint && (hint == mmt_pattern_explanation(MMT_PATTERN_HEAP) || hint == arena_of_one_thread ||
 		     hint == arenas_limited))
-		return "malloc heap: grew in calls from this stack, which need not keep it. The line \"malloc heap\" "
+		return "malloc heap: grew in calls from this stack; others may keep it. The line \"malloc heap\" "
 		       "shows which blocks in use grow (a leak if in every reading, or a cache), or that free ones lie "
 		       "between them (fragmentation); malloc_trim(0) gives free pages back";
 	return hint && hint == mmt_pattern_explanation(MMT_PATTERN_ARENA)
-		   ? "malloc arena: grew in calls from this stack, which need not keep it. The line \"malloc heap\" "
+		   ? "malloc arena: grew in calls from this stack; others may keep it. The line \"malloc heap\" "
 		     "shows which blocks in use grow (a leak if in every reading, or a cache), or that free ones do: "
 		     "then try MALLOC_ARENA_MAX=2 in its environment, or malloc_trim(0)"
 		   : hint;

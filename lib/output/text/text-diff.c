@@ -54,10 +54,11 @@ static void put_durations(struct text *text, const struct mmt_diff *diff)
 	const struct mmt_report *shorter = shorter_of(diff);
 
 	if (diff->counted_unlike)
-		text_line(text, TEXT_BAD,
-			  "Processes that ended count in the %s recording only: in the other, some ran on. Record both to "
-			  "the end of the command, or neither.",
-			  diff->before->options.keep_ended ? "first" : "second");
+		text_line(
+		    text, TEXT_BAD,
+		    "Processes that ended count in the %s recording only: in the other, some ran on. Record both to "
+		    "the end of the command, or neither.",
+		    diff->before->options.keep_ended ? "first" : "second");
 	if (is_too_short(diff))
 		text_line(text, TEXT_BAD,
 			  "The %s recording is too short to compare (%s): sizes grow with time; record both for 10 s "
@@ -233,7 +234,7 @@ void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 		text_add(text, "; most in %s%s", mmt_row_leaks(cause->verdict) && cause->name ? "a LEAK by " : "",
 			 text_cause_name(cause));
 		if (other && !cause->name)
-			text_add(text, ", %s%s, which need not keep it", words.before_other, other);
+			text_add(text, ", %s%s; others may keep it", words.before_other, other);
 	}
 	text_add(text, ".");
 	text_end_sentence(text, TEXT_STRONG, 2);

@@ -284,7 +284,7 @@ void text_add_touched(struct text *text, const struct mmt_toucher *toucher)
 		text_add(text, " (+- %.0f %%)", percent < 1 ? 1.0 : percent);
 }
 
-/* "by fill_pool (server): 412.0 MiB (+- 6 %); ...", and how much is attributed to no function. */
+/* "touched by fill_pool (server): 412.0 MiB (+- 6 %); ...", and how much is attributed to no function. */
 static void put_touchers(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
 {
 	uint64_t named = 0, others, missing;
@@ -298,7 +298,7 @@ static void put_touchers(struct text *text, const struct mmt_report *report, con
 		/* By touch, the rows show them. */
 		if (report->by == MMT_BY_TOUCH)
 			continue;
-		text_add(text, "%s%s: ", i ? "; " : "by ", toucher->name);
+		text_add(text, "%s%s: ", i ? "; " : "touched by ", toucher->name);
 		text_add_touched(text, toucher);
 	}
 	others = part->touched_bytes - smaller_of(named, part->touched_bytes);

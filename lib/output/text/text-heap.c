@@ -161,9 +161,10 @@ static void add_verdict(struct text *text, const struct mmt_heap *heap)
 	if (heap->verdict == MMT_HEAP_LEVEL)
 		text_add(text, "; level from the first of %s readings on", text_count(text, heap->census_count));
 	else if (heap->verdict)
-		text_add(text, "; %s grew in each of %s readings",
+		text_add(text, "; %s grew in each of %s readings%s",
 			 heap->verdict == MMT_HEAP_IN_USE_GROWS ? "in use" : "free",
-			 text_count(text, heap->census_count));
+			 text_count(text, heap->census_count),
+			 heap->verdict == MMT_HEAP_IN_USE_GROWS ? ": a leak, or a cache that fills" : "");
 }
 
 /* "malloc heap +200.0 MiB: in use +7.0 MiB, free +193.0 MiB: fragmentation; ...". `since`: words behind the size. */

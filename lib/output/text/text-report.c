@@ -226,7 +226,7 @@ static void put_sizes_of_kinds(struct text *text, const struct mmt_report *repor
 	MMT_ROW_FIGURES(PUT_PART)
 	/* If sorted by memory, rows that only reserve are not shown themselves, but with the row that uses most of it.
 	 * Without unfreed bytes, all of it is accessible by now, or unmapped. */
-	if (reserver && reserver->unfreed_bytes) {
+	if (reserver && reserver->unfreed_bytes > row->memory_bytes) {
 		const char *size = text_bytes(text, reserver->unfreed_bytes);
 
 		if (sort != MMT_SORT_MEMORY || !reserver->joined_to)
