@@ -195,7 +195,7 @@ static bool goes(const struct replay *replay, const struct process *process)
 		return false;
 	if (replay->releases_ended && !map_get(&replay->survivors, (uint32_t)process->pid))
 		return true;
-	if (replay->metadata->packed && !replay->decides_late)
+	if (replay->metadata->packed && !replay->two_passes)
 		return index < packed->processes.count && packed->processes.items[index].released;
 	return !replay->finds_stacks && index < replay->stacks.goes.count && replay->stacks.goes.items[index];
 }
@@ -212,7 +212,7 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 	if (replay_keeps_ended(replay) && !replay->notes.pids && !(counts.data_bytes >> 20) &&
 	    replay->processes->all.count > LIMIT_KEPT_PROCESSES)
 		return let_go(replay, process);
-	if (replay->releases_ended || (!replay->finds_stacks && !replay->decides_late))
+	if (replay->releases_ended || !replay->finds_stacks)
 		return NULL;
 	own = find_process_totals(replay, process->index);
 	if (!own)

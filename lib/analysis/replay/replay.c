@@ -243,9 +243,11 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 				replay->metadata->loss.end == MMT_RECORD_END_TARGET_ENDED;
 	replay->releases_ended = replay->has_survivors && !replay_keeps_ended(replay);
 	error = find_window(replay, options->report) ?: start_pass(replay, &accounts);
-	replay->decides_late =
-	    replay->metadata->packed && (replay->keep_ended || replay->window.ends_early || !packed->processes.count ||
-					 !packed->processes.items[0].released_known);
+	/* A packed recording says what a report of all of it, which keeps no more processes than usual, releases. */
+	replay->two_passes = !replay->metadata->packed ||
+			     (!replay->releases_ended && !replay->notes.pids && packed->processes.count != 1 &&
+			      (replay->keep_ended || replay->window.ends_early || !packed->processes.count ||
+			       !packed->processes.items[0].released_known));
 	/* If the end is known, lifetimes need no larger step later. */
 	if (!error && accounts.lifetime_steps && replay->window.from_ns &&
 	    !lifetimes_reach(&replay->ledger.lifetimes,
@@ -787,10 +789,8 @@ static struct mmt_error *run_pass(struct replay *replay)
 		if (!error)
 			space_finish(process->space);
 	}
-	if (!error && (replay->finds_stacks || replay->decides_late))
+	if (!error && replay->finds_stacks)
 		error = process_totals_find_followed(replay, true);
-	if (!error && replay->decides_late)
-		error = process_totals_release_followed(replay);
 	if (error)
 		return error;
 	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
@@ -814,6 +814,7 @@ static struct mmt_error *start_finding(const struct replay *replay, struct reade
 				 .metadata = replay->metadata,
 				 .code = replay->code,
 				 .finds_stacks = true,
+				 .two_passes = replay->two_passes,
 				 .window = replay->window,
 				 .lost_stack = replay->lost_stack,
 				 .no_stack = replay->no_stack,
@@ -859,7 +860,7 @@ struct mmt_error *replay_run(struct replay *replay)
 	struct replay first;
 
 	/* Give the pass the stacks that one before it finds. */
-	if (!replay->metadata->packed) {
+	if (replay->two_passes) {
 		error = start_finding(replay, replay->reader, &first) ?: run_pass(&first);
 		replay->stacks = first.stacks;
 		first.stacks = (struct call_stacks){0};

@@ -59,8 +59,9 @@ struct mmt_error *process_totals_take(struct replay *replay, const struct space_
  * The process has ended. If another is alive at the end, or the parent forked another after it (or the parent's parent
  * did, once the parent ended), and one of at least half its size ended too, it is released. So a process that a shell
  * ran last, or the one that is much larger than the others, counts as just before its end; one of many compilers or
- * test cases does not. Nor does a copy of its parent, of any size, if the parent lived on for a second and for longer than the
- * copy: that is one for a request. The first pass finds out which those are (from time to time, to save memory, and at its end).
+ * test cases does not. Nor does a copy of its parent, of any size, if the parent lived on for a second and for longer
+ * than the copy: that is one for a request. The first pass finds out which those are (from time to time, to save
+ * memory, and at its end).
  */
 struct mmt_error *process_totals_end(struct replay *replay, struct process *process) MMT_MUST_CHECK;
 struct mmt_error *process_totals_find_followed(struct replay *replay, bool last) MMT_MUST_CHECK;
@@ -283,7 +284,7 @@ struct replay {
 	struct map survivors;
 	bool releases_ended;
 	bool keep_ended, command_ended; /* the option, and whether the recording ended with its command */
-	bool decides_late;		/* only the end of the only pass shows which of those that ended are released */
+	bool two_passes;		/* the first one finds stacks, and which processes that ended are released */
 	VECTOR(struct kept_process_totals)
 	process_totals;		      /* by process; may end before processes that hold nothing */
 	uint64_t undecided;	      /* intervals: see process_totals_end() */
