@@ -35,7 +35,8 @@ DO(MMT_STACK_END_CALLCHAIN, "end of the frame-pointer chain", "callchain_end") /
 DO(MMT_STACK_END_INVALID, "stack does not advance", "invalid") /* or the next frame is at an invalid address */ \
 DO(MMT_STACK_END_NOT_RECORDED, "no stack recorded", "not_recorded") /* --call-graph none, or the sample was lost */ \
 DO(MMT_STACK_END_OTHER_STACK, "continues on another stack", "other_stack") /* such as an alternate signal stack */ \
-DO(MMT_STACK_END_COROUTINE, "start of a coroutine", "coroutine") /* reached the function that makecontext(3) started */
+DO(MMT_STACK_END_COROUTINE, "start of a coroutine", "coroutine") /* reached the function that makecontext(3) started */ \
+DO(MMT_STACK_END_RETURN_PROBE, "return probe of another tool", "return_probe") /* the kernel replaced the caller */
 enum mmt_stack_end { MMT_STACK_END_WORDS(MMT_VALUE) MMT_STACK_END_KINDS };
 MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
 

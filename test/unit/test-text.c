@@ -866,6 +866,7 @@ static const struct {
     {MMT_STACK_END_NO_UNWIND_DATA, 0, "without unwind tables, or an ELF file that is missing", "record with", 0},
     {MMT_STACK_END_NO_UNWIND_DATA, 3, "without unwind tables, or an ELF file that is missing", "record with", 0},
     {MMT_STACK_END_OTHER_STACK, 0, "alternate stack", "without unwind tables", 0},
+    {MMT_STACK_END_RETURN_PROBE, 0, "(uretprobe) on the last function", "without unwind tables", 0},
     {MMT_STACK_END_COROUTINE, 0, "(start of a coroutine)", "callers beyond here", 0},
     {MMT_STACK_END_DEPTH_LIMIT, 0, "perf_event_max_stack", "dwarf", 0},
     {MMT_STACK_END_ENTRY, 0, "no symbol", "callers missing", 0},

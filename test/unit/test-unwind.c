@@ -49,6 +49,7 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 #define JIT 0x900000ULL
 #define JIT_NO_CALL 0x901000ULL
 #define PYTHON 0x902000ULL
+#define RETURN_PROBE 0x7fffffffe000ULL /* "[uprobes]" */
 
 #define RULES_MAX 4
 
@@ -76,6 +77,8 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		place_ret->special_function = CODE_SPECIAL_FUNCTION_SIGNAL_RETURN;
 	if (is_return_address && (address & ~0xfffULL) == CONTEXT)
 		place_ret->special_function = CODE_SPECIAL_FUNCTION_COROUTINE;
+	if (is_return_address && address == RETURN_PROBE)
+		place_ret->special_function = CODE_SPECIAL_FUNCTION_RETURN_PROBE;
 	if (page == SWITCH)
 		place_ret->special_function = CODE_SPECIAL_FUNCTION_STACK_SWITCH;
 	if (page == PYTHON)
@@ -472,6 +475,18 @@ START_TEST(test_chain_continues_from_an_alternate_stack)
 	EXPECT(MMT_STACK_END_ENTRY, FRAMED, TRAMPOLINE + 2, LEAF, FRAMED + 2, ENTRY + 2);
 	ck_assert(result.frames[3].doubtful);
 	ck_assert(!result.frames[4].doubtful);
+}
+END_TEST
+
+/* The kernel has put its page in place of the caller. */
+START_TEST(test_return_probe)
+{
+	start_at(LEAF, 0);
+	words[0] = PLAIN + 2;
+	words[2] = RETURN_PROBE;
+	words[3] = FRAMED + 2;
+	run();
+	EXPECT(MMT_STACK_END_RETURN_PROBE, LEAF, PLAIN + 2);
 }
 END_TEST
 
@@ -1106,11 +1121,11 @@ static void add_stacks_by_hand(Suite *suite)
 	tcase_add_tests(by_hand, test_expressions);
 	tcase_add_tests(
 	    by_hand, test_signal_trampoline_without_cfi, test_alternate_signal_stack,
-	    test_chain_continues_from_an_alternate_stack, test_coroutine, test_function_that_switches_stacks,
-	    test_code_that_switches_stacks, test_entry_known_by_name, test_code_that_never_returns,
-	    test_row_from_instruction_analysis, test_python_trampoline, test_depth_limit, test_end_of_the_dump,
-	    test_splice_after_a_frameless_leaf, test_splice_repeats_no_frame, test_splice_across_a_gap_is_doubtful,
-	    test_first_function_in_the_chain_is_certain, test_splice_by_address,
+	    test_chain_continues_from_an_alternate_stack, test_coroutine, test_return_probe,
+	    test_function_that_switches_stacks, test_code_that_switches_stacks, test_entry_known_by_name,
+	    test_code_that_never_returns, test_row_from_instruction_analysis, test_python_trampoline, test_depth_limit,
+	    test_end_of_the_dump, test_splice_after_a_frameless_leaf, test_splice_repeats_no_frame,
+	    test_splice_across_a_gap_is_doubtful, test_first_function_in_the_chain_is_certain, test_splice_by_address,
 	    test_splice_after_a_function_without_frame_pointer_is_doubtful,
 	    test_splice_at_one_of_several_equal_addresses_is_doubtful,
 	    test_chain_through_a_function_without_frame_pointer_is_doubtful, test_chain_to_an_entry_known_by_name,

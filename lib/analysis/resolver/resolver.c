@@ -364,11 +364,17 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 {
 	struct lookup *lookup = context;
 	const struct location *location = locate(lookup, address - is_return_address);
+	const struct space_interval *interval;
 	uint32_t number;
 
 	*place_ret = (struct code_place){0};
-	if (!location->executable)
+	if (!location->executable) {
+		/* Functions return to the start of this page while a return probe on them is open. */
+		interval = is_return_address ? space_find(lookup->process->space, address) : NULL;
+		if (interval && !strcmp(resolver_path_name(lookup->resolver, interval->attributes.path), "[uprobes]"))
+			place_ret->special_function = CODE_SPECIAL_FUNCTION_RETURN_PROBE;
 		return CODE_NONE;
+	}
 	if (location->module) {
 		*place_ret =
 		    module_place(location->module, location->file_address + is_return_address, is_return_address);

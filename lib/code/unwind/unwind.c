@@ -282,6 +282,7 @@ static enum unwind_step step(struct unwind_state *state, const struct code_place
 		break;
 	case CODE_SPECIAL_FUNCTION_NONE:
 	case CODE_SPECIAL_FUNCTION_THREAD_START:
+	case CODE_SPECIAL_FUNCTION_RETURN_PROBE:
 		break;
 	}
 	if (!place->row)
@@ -380,6 +381,8 @@ static enum mmt_stack_end walk_stack(struct unwind_state *state)
 					     .doubtful = state->doubtful,
 					     .origin = state->origin};
 
+		if (place.special_function == CODE_SPECIAL_FUNCTION_RETURN_PROBE)
+			return MMT_STACK_END_RETURN_PROBE;
 		/* Only the first frame is certain to have been executed. */
 		if (kind == CODE_NONE && state->result->frame_count)
 			return MMT_STACK_END_INVALID;

@@ -501,6 +501,8 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	    {ends[MMT_STACK_END_OTHER_STACK],
 	     "callers missing, another stack: a signal handler on an alternate stack, or a runtime that changed "
 	     "stacks; the other one is not recorded."},
+	    {ends[MMT_STACK_END_RETURN_PROBE],
+	     "callers missing, return probe: a tool (perf, bpftrace) has one (uretprobe) on the last function."},
 	    {ends[MMT_STACK_END_NO_UNWIND_DATA] || ends[MMT_STACK_END_INVALID],
 	     explanations->notes ? "callers missing, no unwind data: code without unwind tables, or an ELF file that "
 				   "is missing or of another build; see the notes above."

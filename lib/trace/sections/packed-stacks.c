@@ -13,7 +13,7 @@
 #define STACKS_WITHOUT_DUMPS 2u /* for older readers */
 
 /* The numbers of enum mmt_stack_end are in recordings. */
-_Static_assert(MMT_STACK_END_CALLCHAIN == 4 && MMT_STACK_END_NOT_RECORDED == 6 && MMT_STACK_END_COROUTINE == 8,
+_Static_assert(MMT_STACK_END_CALLCHAIN == 4 && MMT_STACK_END_NOT_RECORDED == 6 && MMT_STACK_END_RETURN_PROBE == 9,
 	       "the order of the reasons cannot change");
 
 static void packed_stacks_deinit(void *value)
