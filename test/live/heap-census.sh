@@ -139,3 +139,42 @@ LD_PRELOAD=$PWD/libjemalloc.so.2 start_command "$PWD/types"
 census
 [ "$(field allocator)" = '"jemalloc"' ] && [ "$(field result)" = not-walked ] && [ "$(field walked_bytes)" = 0 ] ||
 	fail "jemalloc is walked: $(cat heap.out)"
+kill "$pid"
+
+# Static programs, heaps in huge pages, and other libraries of C.
+cat >blocks.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *volatile kept[20000];
+
+int main(void)
+{
+	for (int i = 0; i < 20000; i++)
+		kept[i] = memset(malloc(3000), 1, 3000);
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+END
+gcc -O1 -o blocks blocks.c && gcc -O1 -static -o blocks-static blocks.c || fail "blocks.c does not compile"
+for tunables in glibc.malloc.hugetlb=0 glibc.malloc.hugetlb=1 glibc.malloc.mxfast=0:glibc.malloc.tcache_count=0; do
+	for program in blocks blocks-static; do
+		GLIBC_TUNABLES=$tunables start_command "$PWD/$program"
+		census
+		[ "$(field result)" = complete ] && grep -q 'smallest_bytes=3008 largest_bytes=3008 count=20000 ' groups.out ||
+			fail "$program with $tunables: not 20,000 blocks: $(cat heap.out; head -3 groups.out)"
+		kill "$pid"
+	done
+done
+if command -v musl-gcc >/dev/null; then
+	for option in -static -O1; do
+		musl-gcc "$option" -o blocks-musl blocks.c || fail "blocks.c does not compile for musl"
+		start_command "$PWD/blocks-musl"
+		census
+		[ "$(field result)" = not-walked ] && [ "$(field walked_bytes)" = 0 ] || fail "musl is walked: $(cat heap.out)"
+		kill "$pid"
+	done
+fi

@@ -243,6 +243,9 @@ START_TEST(heaps_read_in_part)
 	censuses[1].in_use_high = 213 * MEBIBYTE;
 	mmt_report_destroy(
 	    report_with(censuses, 2, ": in use +74.00 MiB to +187.0 MiB, free -4.00 KiB; 50 % of it was read."));
+	/* One reading: the part that was not read is either in use or free, too. */
+	mmt_report_destroy(report_with(
+	    &censuses[1], 1, "\n  malloc heap: 100.0 MiB to 213.0 MiB in use, 0 B free; 50 % of it was read.\n"));
 }
 END_TEST
 

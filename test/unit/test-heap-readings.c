@@ -420,6 +420,32 @@ START_TEST(memory_directly_above_a_module_is_not_its_data)
 }
 END_TEST
 
+/* Only the pages with headers are in memory. */
+static void larger_than_the_limit(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	for (size_t i = 0; i < 210; i++)
+		kept[i] = malloc(31 << 20);
+}
+
+START_TEST(parts_of_a_heap_beyond_the_limit_are_read)
+{
+	struct mmt_heap_census census;
+
+	start(larger_than_the_limit);
+	census = take();
+	ck_assert_int_eq(census.result, MMT_HEAP_SAMPLED);
+	ck_assert_uint_gt(census.mapped_bytes, 6ULL << 30);
+	/* Every second part, of whole chunks. */
+	ck_assert_uint_gt(census.walked_bytes, census.mapped_bytes / 5 * 2);
+	ck_assert_uint_lt(census.walked_bytes, census.mapped_bytes / 5 * 4);
+	ck_assert_uint_ge(census.in_use_low, find(&census, 31 << 20 | 16)->bytes);
+	ck_assert_uint_ge(shared->info.uordblks, census.in_use_low);
+	ck_assert_uint_le(shared->info.uordblks, census.in_use_high);
+	heap_census_deinit(&census);
+}
+END_TEST
+
 static void ended(void)
 {
 	fill(1000, 2);
@@ -462,6 +488,7 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, the_main_heap_equals_mallinfo, chunks_in_fastbins_are_free, all_arenas_equal_mallinfo,
 			a_break_that_others_use_has_several_segments, a_heap_without_the_break_is_walked,
 			a_corrupted_header_is_named_and_passed_over, the_range_holds_while_eight_threads_allocate,
-			memory_directly_above_a_module_is_not_its_data, a_process_that_has_ended_has_no_census);
+			memory_directly_above_a_module_is_not_its_data, parts_of_a_heap_beyond_the_limit_are_read,
+			a_process_that_has_ended_has_no_census);
 	return suite;
 }

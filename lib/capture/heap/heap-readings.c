@@ -256,7 +256,7 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 {
 	struct live live = {.mem = mem, .began_ns = clock_thread_ns(), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	struct mmt_error *error;
-	bool walkable = false, readable, alive;
+	bool walkable, readable, alive;
 	uint64_t resident = 0;
 
 	live.source = (struct heap_source){.context = &live,
@@ -272,8 +272,7 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 	alive = resident_series_size(pid, &resident) && resident;
 	error = read_mappings(&live, pid);
 	confine_thread(NULL, 0);
-	if (!error)
-		walkable = find_allocator(&live, census);
+	walkable = !error && find_allocator(&live, census);
 	if (!error && !census->allocator_name)
 		error = &error_no_memory;
 	if (!error && !readable)

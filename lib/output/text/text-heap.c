@@ -165,6 +165,8 @@ static void add_verdict(struct text *text, const struct mmt_heap *heap)
 			 heap->verdict == MMT_HEAP_IN_USE_GROWS ? "in use" : "free",
 			 text_count(text, heap->census_count),
 			 heap->verdict == MMT_HEAP_IN_USE_GROWS ? ": a leak, or a cache that fills" : "");
+	if (!is_comparable(heap))
+		text_add(text, "; %.0f %% of it was read", share_read(heap->end) * 100);
 }
 
 /* "malloc heap +200.0 MiB: in use +7.0 MiB, free +193.0 MiB: fragmentation; ...". `since`: words behind the size. */
@@ -201,8 +203,6 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	if (mmapped < 0 && magnitude_of(mmapped) > magnitude_of(change_of(heap)) / KIND_SHARE)
 		text_add(text, "; blocks with mappings of their own %s, which may be in the heap now",
 			 text_change(text, mmapped));
-	if (!is_comparable(heap))
-		text_add(text, "; %.0f %% of it was read", share_read(heap->end) * 100);
 	text_add(text, ".");
 	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 }
@@ -257,7 +257,10 @@ static void put_state(struct text *text, const struct mmt_report *report, const 
 	uint64_t free_bytes = mmt_heap_free_bytes(heap->end);
 
 	add_heap_name(text, "  ", report, heap);
-	text_add(text, ": %s in use, %s free", text_bytes(text, heap->end->in_use_low), text_bytes(text, free_bytes));
+	text_add(text, ": %s", text_bytes(text, heap->end->in_use_low));
+	if (heap->end->in_use_high - heap->end->in_use_low > heap->end->in_use_high / TEXT_NEGLIGIBLE)
+		text_add(text, " to %s", text_bytes(text, heap->end->in_use_high));
+	text_add(text, " in use, %s free", text_bytes(text, free_bytes));
 	if (free_bytes > heap->end->in_use_low)
 		add_fragmentation(text, heap);
 	if (heap->end->trimmable_bytes > free_bytes / 2)
