@@ -77,9 +77,9 @@ struct mmt_report_options {
 	size_t ignore_count;
 	/* Stacks that differ only in lines or inlining are one row: for mmt_diff_create(). */
 	bool merge_lines;
-	/* If the recorded command or all processes have ended, count each program that did as just before its end: for
-	 * mmt_diff_create(), so that a leak of one of many shows. Otherwise some are `released`, too, not only copies
-	 * that a server forks for requests. In a report: whether that is so. */
+	/* True: if the recorded command or all processes have ended, count each program that did as just before its
+	 * end, so that a leak of one of many shows; only copies, such as a server forks for requests, can be
+	 * `released`. For mmt_diff_create(). False: programs can, too. In a report: whether it was so. */
 	bool keep_ended;
 	/* For a recording with stack dumps that still grows; NULL: report it as it is. Called when it has been read to
 	 * its end. Returns true to read on; false: the report is of what has been read. A caller who wants a report and
@@ -643,7 +643,7 @@ MMT_PUBLIC struct mmt_cause mmt_report_first_leak(const struct mmt_report *repor
 /* Whether there is one, and whether the kernel refused a call for want of memory. */
 MMT_PUBLIC bool mmt_report_has_leak(const struct mmt_report *report);
 
-/* Is the headline the verdict of the first row, because it leaks and holds much of what grows? */
+/* Is the headline that of the first leak, because it holds much of what grows? */
 MMT_PUBLIC bool mmt_report_goes_by_rows(const struct mmt_report *report);
 MMT_PUBLIC bool mmt_report_was_refused_memory(const struct mmt_report *report);
 
@@ -651,8 +651,8 @@ MMT_PUBLIC bool mmt_report_was_refused_memory(const struct mmt_report *report);
 MMT_PUBLIC bool mmt_report_has_ended(const struct mmt_report *report);
 
 /* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments, or
- * how much was given back when the command ended before what it had started: the rows do not have it. 0: less than half
- * of the growth, and `since_ns_ret` is unchanged. */
+ * how much was given back when the command ended before what it had started: the rows do not have it. 0: little, and
+ * `since_ns_ret` is unchanged. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *since_ns_ret);
 
 /* "mark 1", or "OOM kill of NAME (pid 12)". */

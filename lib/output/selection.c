@@ -4,8 +4,9 @@
 #include "base/figures.h"
 
 #define MINOR_SHARE 100
-#define LAST_MOMENTS_SHARE 16	 /* of the window */
-#define COMMAND_BYTES (8u << 20) /* a command that did little has less when it ends, all of it programs */
+#define LAST_MOMENTS_SHARE 16	     /* of the window */
+#define LAST_MOMENTS_NS 100000000ull /* of a shorter one: two readings */
+#define COMMAND_BYTES (8u << 20)     /* a command that did little has less when it ends, all of it programs */
 
 const char *const selection_heap_results[] = {"not-walked", "complete", "sampled", "damaged",
 					      "unreadable", "ended",	"changing"};
@@ -45,10 +46,20 @@ static uint64_t unmapped_since_reading(const struct mmt_report *report)
 /* `freed` if it is more than `least` and was freed in the last moments; 0 otherwise. */
 static uint64_t freed_since(const struct mmt_report *report, uint64_t since_ns, uint64_t freed, uint64_t least)
 {
-	return freed > least && since_ns <= report->to_ns &&
-		       report->to_ns - since_ns <= (report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE
-		   ? freed
-		   : 0;
+	uint64_t last_ns = larger_of((report->to_ns - report->from_ns) / LAST_MOMENTS_SHARE, LAST_MOMENTS_NS);
+
+	return freed > least && since_ns <= report->to_ns && report->to_ns - since_ns <= last_ns ? freed : 0;
+}
+
+static uint64_t held_by_ended(const struct mmt_report *report)
+{
+	uint64_t bytes = 0;
+
+	array_each(process, report->processes, report->process_count) {
+		if (process->ended && process->readings)
+			bytes = saturating_add(bytes, process->readings->end_resident_bytes, MMT_BYTES_MAX);
+	}
+	return bytes;
 }
 
 uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *since_ns_ret)
@@ -73,6 +84,8 @@ uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *sinc
 				    growth->by_pss ? growth->peak_pss_bytes - growth->end_pss_bytes
 						   : growth->peak_bytes - growth->end_bytes,
 				    COMMAND_BYTES);
+		/* What runs on may have given it back. */
+		freed = held_by_ended(report) > freed / 2 ? freed : 0;
 	}
 	if (freed)
 		*since_ns_ret = since_ns;

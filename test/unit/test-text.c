@@ -1123,7 +1123,8 @@ START_TEST(table_of_rows)
 }
 END_TEST
 
-/* A command that ended at once and mapped nothing of interest. */
+#define SECOND_NS 1000000000ull
+
 /* However short the recording is, what the processes freed at their end is what the user looks for. */
 START_TEST(memory_freed_at_the_end)
 {
@@ -1131,10 +1132,10 @@ START_TEST(memory_freed_at_the_end)
 	struct mmt_growth_part part = {.place = MMT_GROWTH_MADE, .bytes = 40 << 20};
 	struct mmt_row row = {.id = 1, .memory_bytes = 10 << 20};
 	struct mmt_report report = {
-	    .to_ns = 1000,
+	    .to_ns = 1000 * SECOND_NS,
 	    .rows = &row,
 	    .row_count = 1,
-	    .peak_ns = 990,
+	    .peak_ns = 990 * SECOND_NS,
 	    .peak_bytes = 50 << 20,
 	    .unfreed_bytes = 2 << 20,
 	    .processes = &process,
@@ -1144,32 +1145,32 @@ START_TEST(memory_freed_at_the_end)
 	uint64_t since_ns = 0;
 
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 48 << 20);
-	ck_assert_uint_eq(since_ns, 990);
+	ck_assert_uint_eq(since_ns, 990 * SECOND_NS);
 	report.growth.verdict = MMT_VERDICT_GROWING;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 48 << 20);
 	report.growth.verdict = MMT_VERDICT_STEADY;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
-	report.peak_ns = 900;
+	report.peak_ns = 900 * SECOND_NS;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
-	report.peak_ns = 990;
+	report.peak_ns = 990 * SECOND_NS;
 	report.growth.end_bytes = 1 << 20;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 	report.growth.end_bytes = 48 << 20;
 	/* What was reserved was more long before, but the last reading of pages has what the rows do not. */
-	report.peak_ns = 100;
+	report.peak_ns = 100 * SECOND_NS;
 	report.growth.parts = &part;
 	report.growth.part_count = 1;
 	report.growth.parts_known = true;
-	report.growth.pages_end_ns = 980;
+	report.growth.pages_end_ns = 980 * SECOND_NS;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 30 << 20);
-	ck_assert_uint_eq(since_ns, 980);
+	ck_assert_uint_eq(since_ns, 980 * SECOND_NS);
 	row.memory_bytes = 40 << 20;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 	row.memory_bytes = 10 << 20;
-	report.growth.pages_end_ns = 900;
+	report.growth.pages_end_ns = 900 * SECOND_NS;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
-	report.growth.pages_end_ns = 980;
+	report.growth.pages_end_ns = 980 * SECOND_NS;
 	process.ended = false;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 }
@@ -1181,9 +1182,10 @@ START_TEST(memory_of_a_command_that_ended_first)
 	enum mmt_warning code = MMT_WARNING_STILL_RUNNING;
 	struct mmt_resident_reading readings[] = {
 	    {.resident_bytes = 4 << 20}, {.resident_bytes = 99 << 20}, {.resident_bytes = 2 << 20}};
-	struct mmt_process processes[] = {{.pid = 7, .ended = true}, {.pid = 8}};
+	struct mmt_process_readings held = {.end_resident_bytes = 97 << 20};
+	struct mmt_process processes[] = {{.pid = 7, .ended = true, .readings = &held}, {.pid = 8}};
 	struct mmt_report report = {
-	    .to_ns = 1000,
+	    .to_ns = 1000 * SECOND_NS,
 	    .processes = processes,
 	    .process_count = 2,
 	    .judged_readings = readings,
@@ -1192,24 +1194,28 @@ START_TEST(memory_of_a_command_that_ended_first)
 		       .start_bytes = 4 << 20,
 		       .peak_bytes = 99 << 20,
 		       .end_bytes = 2 << 20,
-		       .peak_ns = 990},
+		       .peak_ns = 990 * SECOND_NS},
 	    .completeness = {.warning_codes = &code, .warning_count = 1},
 	};
 	uint64_t since_ns = 0;
 
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 97 << 20);
-	ck_assert_uint_eq(since_ns, 990);
+	ck_assert_uint_eq(since_ns, 990 * SECOND_NS);
 	/* Comparisons of commands count what ended. */
 	report.options.keep_ended = true;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 	report.options.keep_ended = false;
-	report.growth.peak_ns = 900;
+	report.growth.peak_ns = 900 * SECOND_NS;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
-	report.growth.peak_ns = 990;
+	report.growth.peak_ns = 990 * SECOND_NS;
 	report.growth.peak_bytes = readings[1].resident_bytes = 6 << 20;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
-	/* A process that the user did not start with mmtrace has given memory back, and lives on. */
+	/* What runs on has given it back. */
 	report.growth.peak_bytes = readings[1].resident_bytes = 99 << 20;
+	held.end_resident_bytes = 4 << 20;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+	held.end_resident_bytes = 97 << 20;
+	/* A process that the user did not start with mmtrace has given memory back, and lives on. */
 	report.completeness.warning_count = 0;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
 }
@@ -1243,6 +1249,7 @@ START_TEST(headline_of_rows)
 }
 END_TEST
 
+/* A command that ended at once and mapped nothing of interest. */
 START_TEST(nothing_to_see)
 {
 	struct mmt_report report = sample_report();
@@ -1267,6 +1274,11 @@ START_TEST(nothing_to_see)
 	ASSERT_HAS(text, "mapped by");
 	free(text);
 	causes[2].memory_bytes--;
+	report.growth.peak_bytes = report.growth.end_bytes + (9u << 20);
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_ABSENT(text, "NOTHING TO SEE");
+	free(text);
+	report.growth.peak_bytes = report.growth.end_bytes;
 	causes[2].verdict = MMT_ROW_LEAK;
 	text = render(&report, &(struct mmt_text_options){.width = 80});
 	ASSERT_ABSENT(text, "NOTHING TO SEE");

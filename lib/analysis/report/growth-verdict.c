@@ -14,9 +14,10 @@
 #define QUARTER (WINDOWS / 4)
 #define GAPS_MAX QUARTER /* parts without a reading */
 #define BRIEF_NS 1000000000
-#define LITTLE_BYTES 65536 /* any program maps as much when it starts */
-#define HEAP_BYTES 1048576 /* likewise, by malloc */
-#define NORMAL_BEND 1.652  /* median of the absolute second difference of a normal variable, in standard deviations */
+#define LITTLE_BYTES 65536     /* any program maps as much when it starts */
+#define HEAP_BYTES 1048576     /* likewise, by malloc */
+#define LARGE_BYTES (8u << 20) /* of RSS, that a command gave back: it did more than start */
+#define NORMAL_BEND 1.652 /* median of the absolute second difference of a normal variable, in standard deviations */
 
 /* The lowest sizes in equal parts of the recording: without what a garbage collector or a cache gives back. */
 struct troughs {
@@ -526,7 +527,8 @@ bool mmt_report_was_refused_memory(const struct mmt_report *report)
 bool mmt_report_has_nothing_to_see(const struct mmt_report *report)
 {
 	if (report->growth.verdict > MMT_VERDICT_TOO_SHORT || report->end_ns - report->start_ns >= BRIEF_NS ||
-	    !report->cause_count || mmt_report_was_refused_memory(report))
+	    !report->cause_count || subtract(report->growth.peak_bytes, report->growth.end_bytes) > LARGE_BYTES ||
+	    mmt_report_was_refused_memory(report))
 		return false;
 	array_each(cause, report->causes, report->cause_count) {
 		uint64_t most = cause->pattern == MMT_PATTERN_HEAP	? HEAP_BYTES

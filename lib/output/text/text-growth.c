@@ -638,11 +638,12 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	uint64_t peak_ns = growth->peak_ns + 999999; /* not before that reading */
+	uint64_t peak_ns = growth->peak_ns;
 	uint64_t unmapped = mmt_report_freed_at_end(report, &peak_ns), peak_ms;
 	bool fell = !unmapped && selection_fell(report);
 
-	peak_ms = peak_ns > report->start_ns ? (peak_ns - report->start_ns) / 1000000 : 0;
+	/* Not before that reading. */
+	peak_ms = (subtract(peak_ns, report->start_ns) + (peak_ns == report->peak_ns ? 0 : 999999)) / 1000000;
 	text->indent = TEXT_INDENT;
 	put_oom_kills(text, report);
 	put_headline(text, report);
