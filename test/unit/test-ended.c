@@ -3,6 +3,7 @@
  * them. */
 #include <check.h>
 #include <malloc.h>
+#include <mmtrace/pack.h>
 #include <mmtrace/report.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -279,6 +280,35 @@ START_TEST(a_server_goes_on_without_the_processes_of_its_requests)
 }
 END_TEST
 
+/* A packed recording has the same figures as the raw one, also of a window or to compare, where other processes are
+ * released than usual. */
+START_TEST(packed_recordings_release_the_same)
+{
+	struct mmt_pack_options pack = {.input = report_file_path()};
+	struct mmt_pack_summary summary;
+	struct mmt_report_options options;
+	struct mmt_report *reports[2];
+
+	record(30, 3, _i == 2);
+	mmt_report_options_init(&options);
+	options.keep_ended = _i != 1;
+	if (_i)
+		options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, START_NS + 20 * MILLISECOND};
+	for (unsigned packed = 0; packed < 2; packed++) {
+		if (packed)
+			ck_assert_ptr_null(mmt_pack(&pack, &summary));
+		reports[packed] = report_file_report(&options);
+	}
+	ck_assert_uint_gt(reports[0]->ended_bytes, 0);
+	ck_assert_uint_eq(reports[1]->ended_bytes, reports[0]->ended_bytes);
+	ck_assert_uint_eq(reports[1]->unfreed_bytes, reports[0]->unfreed_bytes);
+	ck_assert_uint_eq(reports[1]->peak_bytes, reports[0]->peak_bytes);
+	ck_assert_uint_eq(reports[1]->peak_ns, reports[0]->peak_ns);
+	mmt_report_destroy(reports[0]);
+	mmt_report_destroy(reports[1]);
+}
+END_TEST
+
 /* To compare commands, those processes count that ended before their command did, even if a daemon runs on. */
 START_TEST(a_daemon_outlives_a_command)
 {
@@ -537,6 +567,7 @@ Suite *test_suite(void)
 			inherited_memory_counts_once, a_worker_that_ended_is_judged_by_its_life,
 			ended_children_cost_little, two_readings_in_a_long_recording_are_too_few);
 	tcase_add_loop_test(tcase, a_server_goes_on_without_the_processes_of_its_requests, 0, 3);
+	tcase_add_loop_test(tcase, packed_recordings_release_the_same, 0, 3);
 	tcase_add_loop_test(tcase, pages_of_a_program_that_an_exec_replaced_are_unknown, 0, 2);
 	return suite;
 }
