@@ -47,7 +47,8 @@ enum module_state {
 struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
 			       uint64_t inode, struct module **module_ret) MMT_MUST_CHECK;
 
-/* The same, opened anew, from a copy of the file: takes ownership of `content`, even on error. NULL: from the file. */
+/* Open such a module although it may be open, from `content`, a copy of its file that `modules` owns from now on, even
+ * after an error; NULL: from the file. */
 struct mmt_error *modules_open_content(struct modules *modules, const char *path, void *content, size_t size,
 				       const uint8_t *build_id, size_t build_id_size, uint64_t inode,
 				       struct module **module_ret) MMT_MUST_CHECK;
