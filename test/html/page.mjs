@@ -336,7 +336,7 @@ for (const name of ["hostile", "hostile-diff"]) {
 // Marks are lines in the chart, where they were made, and are listed below the verdict.
 await withPage("hostile", {}, async (page) => {
 	// Who touched a part of the growth stands in its item.
-	check(/^touched in .* began\s*by <img src=x .*: 3.00 MiB$/.test(await text(page, ".growth li:has(.amount) span:last-child")),
+	check(/^touched in .* began\s*touched by <img src=x .*: 3.00 MiB$/.test(await text(page, ".growth li:has(.amount) span:last-child")),
 		`growth: ${JSON.stringify(await text(page, ".growth"))}`);
 	const pixels = await page.locator("#chart").evaluate((canvas) => {
 		const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
