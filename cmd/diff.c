@@ -34,22 +34,44 @@ static double growth_in_use(const struct mmt_growth *growth, bool by_pss)
 	       (by_pss ? (double)growth->outside_bytes : 0);
 }
 
+/* By how much the processes had grown that lived for most of a recording. Others, such as those that a server forks,
+ * may have been read at any moment of their lives, or never. */
+static double growth_of_ended(const struct mmt_report *report)
+{
+	uint64_t length_ns = report->growth.end_ns - report->growth.start_ns;
+	double bytes = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+		const struct mmt_process_readings *of = process->readings;
+
+		if (!of || process->released || of->end_ns - of->start_ns < length_ns - length_ns / 4)
+			continue;
+		bytes += (double)of->late_bytes;
+		if (!process->started_ns)
+			bytes -= (double)of->start_resident_bytes + (double)of->start_swapped_bytes;
+	}
+	return bytes;
+}
+
 /* How much more memory was in use in the second recording than in the first or, of one process, since the end of the
  * first; beyond noise. By Pss only if both recordings have it. 0 if RSS is unknown in either recording. */
 static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
-	uint64_t floor = before->floor_bytes > after->floor_bytes ? before->floor_bytes : after->floor_bytes;
-	uint64_t noise = floor > RESIDENT_NOISE_BYTES ? floor : RESIDENT_NOISE_BYTES;
-	bool by_pss = before->by_pss && after->by_pss;
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS, read = same || before->end_ns > before->start_ns;
-	double expected = (double)diff->left_out_resident_bytes, grown = growth_in_use(before, by_pss);
+	bool ended = !same && diff->before->options.keep_ended && diff->after->options.keep_ended;
+	bool by_pss = before->by_pss && after->by_pss;
+	uint64_t floor = before->floor_bytes > after->floor_bytes ? before->floor_bytes : after->floor_bytes;
+	uint64_t noise = floor > RESIDENT_NOISE_BYTES && !ended ? floor : RESIDENT_NOISE_BYTES;
+	double expected = (double)diff->left_out_resident_bytes;
+	double grown = ended ? growth_of_ended(diff->before) : growth_in_use(before, by_pss);
 	double length_ns = (double)(diff->before->to_ns - diff->before->from_ns);
 	/* A command may have grown before its first reading and after its last one. */
 	double unread =
 	    same || grown <= 0 ? 0 : grown * length_ns / (double)(before->end_ns - before->start_ns) - grown;
 	double growth = same ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
-			     : growth_in_use(after, by_pss) - grown - expected;
+			     : (ended ? growth_of_ended(diff->after) : growth_in_use(after, by_pss)) - grown - expected;
 
 	if (!read || before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN ||
 	    growth <= (double)noise + unread + fabs(expected) / RATE_NOISE)

@@ -49,10 +49,15 @@ struct mmt_diff {
 	 * its RSS (Pss, if its growth is by_pss) if its verdict is MMT_VERDICT_GROWING. Below 0 if longer_ns is. */
 	int64_t left_out_bytes, left_out_resident_bytes;
 	/* For MMT_DIFF_SAME_PROCESS: the time between the recordings, and the bytes that the process had mapped at the
-	 * end of each. Then `before` counts as 0 in the figures of an entry, because everything that the stacks of
-	 * `after` hold was mapped later; there are no entries for stacks of `before` alone. */
+	 * end of each, unless it is `released` in `after`. Then `before` counts as 0 in the figures of an entry,
+	 * because everything that the stacks of `after` hold was mapped later; there are no entries for stacks of
+	 * `before` alone. */
 	uint64_t between_ns, mapped_before_bytes, mapped_after_bytes;
 	size_t same_process_count; /* likewise: processes that are in both recordings */
+	/* Likewise: what rows have of processes that started since the first recording, less what these have mapped
+	 * more than those had that ended, whose places they may have taken: not part of growth_bytes and
+	 * committed_growth_bytes. */
+	uint64_t replaced_bytes;
 	/* Likewise, or NULL: the first of these that executed another program after the end of `before`. */
 	const struct mmt_process *executed_before, *executed_after;
 	/* Likewise: by how much RSS differs between the end of `before` and the start of `after`, in which kinds of

@@ -269,6 +269,9 @@ struct mmt_cause {
 struct mmt_process_readings {
 	uint64_t start_ns, end_ns;
 	MMT_READINGS_FIGURES(MMT_MEMBER)
+	/* The most RSS and swap in the last quarter of the readings, and in the last three: a program that ends may
+	 * free much just before. */
+	uint64_t late_bytes;
 	bool private_known; /* the verdict on all processes goes by Pss */
 	/* In the window; known of several processes only. Of resident and swapped memory or, if `private_known`, of
 	 * private memory, unless only the process's anonymous memory is GROWING, which it may share with children. */
@@ -297,7 +300,7 @@ struct mmt_process {
 	bool checked_before_exec; /* compared with maps from before its last exec */
 	uint32_t threads;	  /* all that it ever had */
 	uint64_t start_boot_ns;	  /* start time since boot; 0: unknown. PID and start time identify a process */
-	uint64_t started_ns;	  /* as times of events; 0: before the recording */
+	uint64_t started_ns;	  /* or the recorded command's exec; as times of events; 0: before the recording */
 	const struct mmt_process_readings *readings; /* NULL: none */
 };
 

@@ -2958,6 +2958,7 @@ START_TEST(diff_of_one_process)
 	ASSERT_HAS(text, "\n    -40.00 MiB  the heap (brk)");
 	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS: ");
 	free(text);
+	value.replaced_bytes = 3 << 20;
 	before.process_count = 2;
 	before.start_realtime_ns = 2;
 	after.start_realtime_ns = 1;
@@ -2968,7 +2969,8 @@ START_TEST(diff_of_one_process)
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	ASSERT_HAS(text, "One process in both recordings");
-	ASSERT_HAS(text, "\n  1 process only in the first, 2 only in the second: figures of RSS are of all.\n");
+	ASSERT_HAS(text, "\n  1 process only in the first, 2 only in the second, which have 3.00 MiB in place of others: "
+			 "figures of RSS are of all.\n");
 	ASSERT_HAS(text, "The first recording is the later one: pass the earlier one first.\n");
 	ASSERT_ABSENT(text, "another program");
 	ASSERT_ABSENT(text, "mapped: ");

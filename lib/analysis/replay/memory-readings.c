@@ -263,6 +263,15 @@ COMPARISON_WITH(compare_processes, uint32_t, struct process_readings,
 
 struct mmt_error *memory_readings_sort(struct memory_readings *memory)
 {
+	array_each(process, memory->processes.items, memory->processes.count) {
+		size_t count = process->points.count;
+
+		process->of.late_bytes = 0;
+		for (size_t i = smaller_of(count - count / 4, subtract(count, 3)); i < count; i++)
+			process->of.late_bytes =
+			    larger_of(process->of.late_bytes,
+				      process->points.items[i].resident_bytes + process->points.items[i].swapped_bytes);
+	}
 	for (size_t i = memory->sorted.count; i < memory->processes.count; i++) {
 		if (!vector_push(&memory->sorted, (uint32_t)i))
 			return &error_no_memory;

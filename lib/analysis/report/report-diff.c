@@ -169,6 +169,8 @@ static struct mmt_error *compare_reports(struct diff *diff)
 		result->growth_bytes = add_growth(result->growth_bytes, function->bytes);
 		result->committed_growth_bytes = add_growth(result->committed_growth_bytes, function->committed_bytes);
 	}
+	result->growth_bytes = subtract(result->growth_bytes, result->replaced_bytes);
+	result->committed_growth_bytes = subtract(result->committed_growth_bytes, result->replaced_bytes);
 	for (size_t i = 0; i < diff->unchanged.count; i++)
 		result->same_count += is_held(&diff->unchanged.items[i]);
 	vector_sort(&diff->changed, compare_entries);
@@ -232,6 +234,7 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 	CLEANUP(free)
 	size_t *places = calloc(after->process_count + 1, sizeof(*places)); /* of the first with each key */
 	struct intern keys = {0};
+	uint64_t ended_bytes = 0, started_bytes = 0, unfreed_bytes = 0; /* of processes that ended or started since */
 	bool ok = places;
 
 	for (size_t i = 0; ok && i < after->process_count; i++) {
@@ -242,12 +245,15 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 		ok = id != INTERN_NONE;
 		if (id == count)
 			places[id] = i;
+		started_bytes += after->processes[i].released ? 0 : mapped_bytes(&after->processes[i]);
+		unfreed_bytes += after->processes[i].released ? 0 : after->processes[i].unfreed_bytes;
 	}
 	for (size_t i = 0; ok && i < before->process_count; i++) {
 		struct process_key key = key_of(&before->processes[i]);
 		uint32_t id = key.start_boot_ns ? intern_find(&keys, &key, sizeof(key)) : INTERN_NONE;
 		const struct mmt_process *from, *to;
 
+		ended_bytes += before->processes[i].released ? 0 : mapped_bytes(&before->processes[i]);
 		if (id == INTERN_NONE)
 			continue;
 		from = &before->processes[i];
@@ -261,9 +267,16 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 			diff->executed_after = to;
 		}
 		diff->between_ns = after->start_ns - before->end_ns;
+		if (to->released)
+			continue;
 		diff->mapped_before_bytes += mapped_bytes(from);
 		diff->mapped_after_bytes += mapped_bytes(to);
+		unfreed_bytes = subtract(unfreed_bytes, to->unfreed_bytes);
 	}
+	ended_bytes = subtract(ended_bytes, diff->mapped_before_bytes);
+	started_bytes = subtract(started_bytes, diff->mapped_after_bytes);
+	if (diff->relation == MMT_DIFF_SAME_PROCESS && !after->options.focus_count && !after->options.ignore_count)
+		diff->replaced_bytes = subtract(unfreed_bytes, subtract(started_bytes, ended_bytes));
 	intern_deinit(&keys);
 	return ok ? NULL : &error_no_memory;
 }

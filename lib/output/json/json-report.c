@@ -526,6 +526,7 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 	put_unsigned(document, "between_ns", it->between_ns, same);
 	put_unsigned(document, "mapped_before_bytes", it->mapped_before_bytes, mapped_known);
 	put_unsigned(document, "mapped_after_bytes", it->mapped_after_bytes, mapped_known);
+	put_unsigned(document, "replaced_bytes", it->replaced_bytes, mapped_known);
 	put_signed(document, "between_bytes", it->between_bytes, it->between_parts_known);
 	put_signed(document, "between_unexplained_bytes", it->between_unexplained_bytes, it->between_parts_known);
 	put_parts(document, "between_parts", it->between_parts, it->between_part_count);

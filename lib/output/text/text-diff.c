@@ -154,10 +154,15 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	text_line(text, TEXT_STRONG, "%s in both recordings: the second began %s after the end of the first.",
 		  same > 1 ? text_counted(text, same, "process", "processes") : "One process",
 		  text_duration(text, diff->between_ns));
-	if (others)
-		text_line(text, TEXT_BAD, "  %s only in the first, %s only in the second: figures of RSS are of all.",
-			  text_counted(text, first > same ? first - same : 0, "process", "processes"),
-			  text_count(text, second > same ? second - same : 0));
+	if (others) {
+		text_add(text, "  %s only in the first, %s only in the second",
+			 text_counted(text, first > same ? first - same : 0, "process", "processes"),
+			 text_count(text, second > same ? second - same : 0));
+		if (diff->replaced_bytes)
+			text_add(text, ", which have %s in place of others", text_bytes(text, diff->replaced_bytes));
+		text_add(text, ": figures of RSS are of all.");
+		text_end_sentence(text, TEXT_BAD, 2);
+	}
 	if (diff->executed_after) {
 		text_add(text, "  ");
 		text_add_process(text, diff->executed_before);
