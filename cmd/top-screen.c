@@ -14,8 +14,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <mmtrace/output.h>
-
 #include "cli/message.h"
 #include "cli/stop-signals.h"
 

@@ -2,7 +2,6 @@
 /* Replays a recording, and describes each call: what it did to which memory, and what had mapped that. */
 #include <errno.h>
 #include <mmtrace/trace.h>
-#include <sys/mman.h>
 
 #include "analysis/replay/memory-classes.h"
 #include "analysis/replay/replay.h"

@@ -9,8 +9,6 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sched.h>

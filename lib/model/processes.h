@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "model/space/space.h"

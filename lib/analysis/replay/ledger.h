@@ -10,7 +10,6 @@
 #pragma once
 
 #include "analysis/replay/row-history.h"
-#include "base/vector.h"
 #include "model/space/space.h"
 
 #define LEDGER_BUCKETS 64

@@ -2,7 +2,6 @@
 #include "analysis/replay/memory-readings.h"
 
 #include "base/limits.h"
-#include "base/vector.h"
 
 void memory_readings_deinit(struct memory_readings *memory)
 {

@@ -4,8 +4,6 @@
 
 #include <mmtrace/report.h>
 
-#include "base/map.h"
-#include "base/vector.h"
 #include "model/processes.h"
 #include "trace/format/event.h"
 

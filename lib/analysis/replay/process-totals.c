@@ -2,7 +2,6 @@
 #include "analysis/replay/replay.h"
 
 #include "analysis/replay/memory-classes.h"
-#include "base/limits.h"
 
 #define MEBIBYTES_MAX ((1u << 29) - 1)
 #define UNDECIDED_PER_PROCESS 32 /* what a process takes besides its intervals, in intervals */

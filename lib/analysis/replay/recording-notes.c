@@ -2,7 +2,6 @@
 #include "analysis/replay/recording-notes.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
 

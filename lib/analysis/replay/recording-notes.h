@@ -3,7 +3,6 @@
 #pragma once
 
 #include "analysis/replay/memory-readings.h"
-#include "trace/format/format.h"
 
 /* Children that a process had when recording began and that are not in the recording. */
 struct missing_children {

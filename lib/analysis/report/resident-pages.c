@@ -4,7 +4,6 @@
 
 #include "analysis/report/classes.h"
 #include "base/strings.h"
-#include "trace/read/reader.h"
 
 #define UNREAD_SHARE 10		     /* of mapped memory: as much may be of processes without a reading */
 #define RECENT_LIFE_NS 1000000000ULL /* a shorter process changes more than readings show */

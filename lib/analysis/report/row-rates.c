@@ -5,8 +5,6 @@
 
 #include "analysis/report/row-verdicts.h"
 #include "base/figures.h"
-#include "base/limits.h"
-#include "base/vector.h"
 
 #define POINTS_MIN 3 /* fewer show no slope */
 #define USE_SHARE 16 /* of the time since the start: a reading replaces the last one if that is as close to another */

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "analysis/resolver/resolver.h"
-#include "model/space/space.h"
 
 /* Which module is mapped where. A path, a device and an inode identify a file, because two processes may have different
  * files under one path. Its content is the copy in the recording, or else a path of that file. */

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "base/helper-process.h"
 #include "base/strings.h"
 #include "capture/memory/residency.h"
 #include "capture/recorder/recorder.h"

@@ -7,7 +7,6 @@
 #include "capture/heap/heap-readings.h"
 
 #include "base/limits.h"
-#include "trace/sections/sections.h"
 
 #define WINDOW_BYTES (1u << 20)
 #define PAGE_BYTES 4096u /* the smallest page: larger ones are multiples of it */

@@ -2,8 +2,6 @@
 /* The event set: which perf events are opened for a thread, and what their samples contain. */
 #pragma once
 
-#include <linux/perf_event.h>
-
 #include "trace/format/architecture.h"
 #include "trace/format/tracepoint.h"
 #include "trace/sections/sections.h"

@@ -6,7 +6,6 @@
 
 #include "base/helper-process.h"
 #include "trace/format/event.h"
-#include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
 struct askable_runtime;

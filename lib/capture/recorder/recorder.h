@@ -5,7 +5,6 @@
 #include "capture/recorder/build-id-notes.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/blocking-calls.h"
-#include "capture/process/process-table.h"
 #include "capture/recorder/ring-reader.h"
 #include "capture/procfs/scheduling-priority.h"
 #include "trace/write/writer.h"

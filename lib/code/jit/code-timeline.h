@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/map.h"
-#include "base/vector.h"
 #include "code/unwind/cfi.h"
 
 #define CODE_TIMELINE_NONE UINT32_MAX

@@ -2,10 +2,8 @@
 /* A memory call as a line: what was called, and what that did. */
 #include <inttypes.h>
 #include <mmtrace/trace.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/errors.h"
 #include "base/strings.h"
 #include "base/syscall-table.h"
 #include "output/text/text-parts.h"

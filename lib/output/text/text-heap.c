@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "base/vector.h"
 #include "base/strings.h"
 
 #define KIND_SHARE 4	   /* kinds with less than 1/KIND_SHARE of the growth are only in the table */

@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 
-#include "base/vector.h"
-
 #define PROCESSES_NAMED 4
 
 const struct mmt_process *text_next_process(const struct mmt_report *report, const struct mmt_process *previous,

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <limits.h>
 
-#include "base/vector.h"
 #include "output/text/text-parts.h"
 
 #define ROW_INDENT 4

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/figures.h"
-#include "base/vector.h"
 
 #define MARKS_SHOWN 6
 #define FAILURES_SHOWN 3

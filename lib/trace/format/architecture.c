@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/format/architecture.h"
 
-#include <string.h>
-
 /* Registers: perf's numbers from asm/perf_regs.h of x86, DWARF's from the AMD64 ABI, figure 3.36. */
 
 #define X86_64_MACHINE 62 /* EM_X86_64 */

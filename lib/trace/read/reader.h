@@ -2,7 +2,6 @@
 /* Reads a recording by mmtrace or by plain perf. Events are returned in time order. */
 #pragma once
 
-#include "trace/format/architecture.h"
 #include "trace/format/sample-layout.h"
 #include "trace/format/tracepoint.h"
 #include "trace/read/reorder.h"

@@ -2,8 +2,6 @@
 /* The fields of mmtrace's own feature sections, as mmtrace-file(5) documents them, and perf's table of build-ids. */
 #include "trace/sections/sections.h"
 
-#include <linux/perf_event.h>
-
 #include "base/compression.h"
 #include "base/limits.h"
 

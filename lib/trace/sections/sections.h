@@ -2,8 +2,6 @@
 /* mmtrace's feature sections and perf's table of build-ids as plain values. mmtrace-file(5) has their layouts. */
 #pragma once
 
-#include <mmtrace/heap.h>
-#include <mmtrace/record.h>
 #include <mmtrace/report.h>
 
 #include "base/map.h"
