@@ -64,8 +64,7 @@ static void __attribute__((noreturn)) guard_terminal(const struct screen *screen
 	for (const int *number = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTTOU, SIGTSTP, 0}; *number;
 	     number++)
 		signal(*number, SIG_IGN);
-	while (read(fd, &byte, 1) < 0 && errno == EINTR)
-		;
+	(void)!TEMP_FAILURE_RETRY(read(fd, &byte, 1));
 	(void)!write(STDOUT_FILENO, END, sizeof(END) - 1);
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
 	_exit(EXIT_OK);

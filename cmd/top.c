@@ -155,8 +155,7 @@ static void await_recorder(struct top_recorder *recorder)
 {
 	int status = 0;
 
-	while (waitpid(recorder->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	(void)TEMP_FAILURE_RETRY(waitpid(recorder->pid, &status, 0));
 	recorder->pid = 0;
 	recorder->status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SIGNAL + WTERMSIG(status);
 	if (recorder->top->ended && WIFSIGNALED(status))

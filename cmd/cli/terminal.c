@@ -43,8 +43,7 @@ static void __attribute__((noreturn)) run_pager(const char *program, int input)
 {
 	struct pollfd output = {.fd = input, .events = POLLIN};
 
-	while (poll(&output, 1, -1) < 0 && errno == EINTR)
-		;
+	(void)TEMP_FAILURE_RETRY(poll(&output, 1, -1));
 	if (!(output.revents & POLLIN))
 		_exit(EXIT_OK);
 	if (dup2(input, STDIN_FILENO) < 0)
@@ -127,8 +126,7 @@ int pager_finish(const struct command *command, int status)
 		failed = true;
 	}
 	if (pager.pid) {
-		while (waitpid(pager.pid, &how, 0) < 0 && errno == EINTR)
-			;
+		(void)TEMP_FAILURE_RETRY(waitpid(pager.pid, &how, 0));
 		pager.pid = 0;
 		if (!WIFEXITED(how) || WEXITSTATUS(how) < EXIT_CANNOT_RUN)
 			return status;

@@ -104,9 +104,7 @@ static void scan_pages(struct blocking_call *call)
 
 	memcpy(&found->argument, call->argument, sizeof(found->argument));
 	found->argument.regions = (uint64_t)(uintptr_t)found->regions;
-	do
-		found->count = ioctl(call->given, SCAN_IOCTL, &found->argument);
-	while (found->count < 0 && errno == EINTR);
+	found->count = TEMP_FAILURE_RETRY(ioctl(call->given, SCAN_IOCTL, &found->argument));
 	call->result_bytes = offsetof(struct scan_result, regions) +
 			     (found->count > 0 ? (size_t)found->count : 0) * sizeof(*found->regions);
 }

@@ -462,8 +462,7 @@ bool events_put_faults_on_cpus(struct event_set *set, int cpu)
 		attribute.inherit = attribute.inherit_thread = 0;
 		fd = permitted ? -1 : (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 		permitted |= fd >= 0;
-		if (fd >= 0)
-			close(fd);
+		cleanup_close(&fd);
 		if (!permitted)
 			return false;
 		event->attribute = attribute;

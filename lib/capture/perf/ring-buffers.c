@@ -62,8 +62,7 @@ static void close_rings(struct rings *rings, size_t kept)
 
 		if (ring->mapping)
 			munmap(ring->mapping, page_bytes + ring->data_bytes);
-		if (ring->fd >= 0)
-			close(ring->fd);
+		cleanup_close(&ring->fd);
 	}
 	rings->items.count = kept;
 	if (!kept)

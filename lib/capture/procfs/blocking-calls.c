@@ -65,9 +65,8 @@ static ssize_t exchange(int socket, struct iovec parts[2], int *fd, bool receive
 		    .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
 		memcpy(CMSG_DATA(&control.alignment), fd, sizeof(int));
 	}
-	do
-		size = receive ? recvmsg(socket, &message, MSG_CMSG_CLOEXEC) : sendmsg(socket, &message, MSG_NOSIGNAL);
-	while (size < 0 && errno == EINTR);
+	size = TEMP_FAILURE_RETRY(receive ? recvmsg(socket, &message, MSG_CMSG_CLOEXEC)
+					  : sendmsg(socket, &message, MSG_NOSIGNAL));
 	if (receive)
 		*fd = -1;
 	if (receive && size > 0 && message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
@@ -550,12 +549,10 @@ struct part {
 static void read_process(struct blocking_call *call)
 {
 	const struct part *part = call->argument;
-	ssize_t count;
+	ssize_t count =
+	    TEMP_FAILURE_RETRY(part->offset < 0 ? read(call->given, call->result, part->size)
+						: pread(call->given, call->result, part->size, (off_t)part->offset));
 
-	do
-		count = part->offset < 0 ? read(call->given, call->result, part->size)
-					 : pread(call->given, call->result, part->size, (off_t)part->offset);
-	while (count < 0 && errno == EINTR);
 	call->result_bytes = count > 0 ? (size_t)count : 0;
 }
 

@@ -83,11 +83,8 @@ static struct mmt_error *keep(const struct pipe_input *pipe, struct kept_bytes *
 static ssize_t read_piece(void *context, char *data, size_t size)
 {
 	struct pipe_input *pipe = context;
-	ssize_t got;
+	ssize_t got = TEMP_FAILURE_RETRY(read(pipe->fd, data, size));
 
-	do
-		got = read(pipe->fd, data, size);
-	while (got < 0 && errno == EINTR);
 	if (got <= 0)
 		return got;
 	pipe->taken += (uint64_t)got;

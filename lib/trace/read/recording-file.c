@@ -24,8 +24,7 @@ void recording_file_close(struct recording_file *file)
 	if (!file || --file->users)
 		return;
 	vector_deinit_each(&file->attributes, item, vector_deinit(&item->ids));
-	if (file->fd >= 0)
-		close(file->fd);
+	cleanup_close(&file->fd);
 	free(file->path);
 	free(file);
 }
@@ -35,10 +34,9 @@ struct mmt_error *recording_file_read(const struct recording_file *file, uint64_
 	size_t done = 0;
 
 	while (done < size) {
-		ssize_t result = pread(file->fd, (uint8_t *)data + done, size - done, (off_t)(offset + done));
+		ssize_t result =
+		    TEMP_FAILURE_RETRY(pread(file->fd, (uint8_t *)data + done, size - done, (off_t)(offset + done)));
 
-		if (result < 0 && errno == EINTR)
-			continue;
 		if (result < 0)
 			return error_system(errno, "%s: cannot read", file->path);
 		if (result == 0)

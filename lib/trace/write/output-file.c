@@ -32,8 +32,7 @@ static struct mmt_error *open_directory(struct output_file *file)
 	if (!directory)
 		return &error_no_memory;
 	file->name = slash ? slash + 1 : file->path;
-	if (file->directory >= 0)
-		close(file->directory);
+	cleanup_close(&file->directory);
 	file->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (file->directory >= 0 && *file->name)
 		return NULL;
@@ -200,17 +199,9 @@ static int milliseconds_until(uint64_t until_ns)
 static bool wait_for_reader(const struct output_file *file)
 {
 	struct pollfd items[] = {{.fd = file->fd, .events = POLLOUT}, {.fd = file->stop_fd, .events = POLLIN}};
-	int result;
+	int result = TEMP_FAILURE_RETRY(poll(items, 2, milliseconds_until(file->until_ns)));
 
-	do
-		result = poll(items, 2, milliseconds_until(file->until_ns));
-	while (result < 0 && errno == EINTR);
-	if (items[0].revents || result < 0)
-		return true;
-	do
-		result = poll(items, 1, READER_MS);
-	while (result < 0 && errno == EINTR);
-	return result != 0;
+	return items[0].revents || result < 0 || TEMP_FAILURE_RETRY(poll(items, 1, READER_MS)) != 0;
 }
 
 /* Write as much as possible without blocking: a writable pipe has room for PIPE_BUF bytes. */
@@ -381,10 +372,8 @@ enum mmt_record_place output_file_find(const struct output_file *file)
 void output_file_close(struct output_file *file)
 {
 	remove_temporary(file);
-	if (file->fd >= 0)
-		close(file->fd);
-	if (file->directory >= 0)
-		close(file->directory);
+	cleanup_close(&file->fd);
+	cleanup_close(&file->directory);
 	free(file->path);
 	*file = (struct output_file){.directory = -1, .fd = -1};
 }
