@@ -36,7 +36,7 @@ static void put_piece(enum name_piece kind, int32_t pid, uint64_t time_ns, uint6
 	buffer_init(&body, UINT16_MAX);
 	buffer_put_u64(&body, 0);
 	buffer_put_u16(&body, 0);
-	buffer_put_u16(&body, (uint16_t)(NAME_PIECE_FIXED_BYTES + stated_size));
+	buffer_put_u16(&body, (uint16_t)(40 + stated_size));
 	buffer_put_u32(&body, kind);
 	buffer_put_u32(&body, (uint32_t)pid);
 	buffer_put_u32(&body, 1);

@@ -111,15 +111,10 @@ static const struct rule {
 
 static bool matches(const struct rule *rule, const struct mmt_frame *frame)
 {
-	size_t count = sizeof(rule->functions) / sizeof(*rule->functions);
-
 	if (rule->module && (!frame->module || !starts_with(frame->module, rule->module)))
 		return false;
-	for (size_t i = 0; i < count && rule->functions[i]; i++) {
-		if (!*rule->functions[i] || (frame->function && origin_matches(frame->function, rule->functions[i])))
-			return true;
-	}
-	return false;
+	return array_find(name, rule->functions, sizeof(rule->functions) / sizeof(*rule->functions),
+			  *name && (!**name || (frame->function && origin_matches(frame->function, *name))));
 }
 
 static bool is_mprotect(const struct mmt_frame *frame)

@@ -686,10 +686,9 @@ bool names_helper_file_answers(struct names_helper *helper, const char *path)
 	CLEANUP(free) char *mount_point = helper->silent.count ? find_mount_point(path) : NULL;
 	struct bytes answer;
 
-	for (size_t i = 0; mount_point && i < helper->silent.count; i++) {
-		if (!strcmp(mount_point, helper->silent.items[i]))
-			return false;
-	}
+	if (mount_point &&
+	    array_find(silent, helper->silent.items, helper->silent.count, !strcmp(mount_point, *silent)))
+		return false;
 	if (!start(helper))
 		return !helper->silent.count;
 	buffer_clear(&helper->request);

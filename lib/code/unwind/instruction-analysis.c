@@ -166,10 +166,8 @@ static bool apply(struct path *path, const struct instruction *instruction)
 
 static bool visit(struct search *search, uint64_t address)
 {
-	for (unsigned i = 0; i < search->visited_count; i++) {
-		if (search->visited[i] == address)
-			return false;
-	}
+	if (array_find(visited, search->visited, search->visited_count, *visited == address))
+		return false;
 	if (search->visited_count == INSTRUCTIONS_MAX) {
 		search->has_limit = true;
 		return false;

@@ -185,10 +185,8 @@ static bool refused_by_driver(const struct space *space, const struct space_call
 					  -ENOMEM, -ETXTBSY, -EEXIST, -EINTR};
 	uint64_t flags = call->arguments[3], mask = space->page_bytes - 1;
 
-	for (size_t i = 0; i < sizeof(earlier) / sizeof(*earlier); i++) {
-		if (call->result == earlier[i])
-			return false;
-	}
+	if (array_find(item, earlier, sizeof(earlier) / sizeof(*earlier), call->result == *item))
+		return false;
 	return (flags & MAP_FIXED) && !(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED_NOREPLACE)) &&
 	       (flags & (MAP_SHARED | MAP_PRIVATE)) && (int32_t)call->arguments[4] >= 0 &&
 	       !(call->arguments[0] & mask) && !(call->arguments[5] & mask);

@@ -112,6 +112,12 @@ static bool add_event(const struct firefox *firefox, const struct export_event *
 							   .tid = part->thread.tid}));
 }
 
+static void close_table(struct document *document, size_t count)
+{
+	document_unsigned(document, "length", count);
+	document_close(document);
+}
+
 /* Write the events of the process with this place, which are the next ones: what is still mapped as samples, which the
  * viewer opens on. The empty ones make it show the range of the window. False: out of memory. */
 static bool put_events(struct firefox *firefox, size_t place)
@@ -141,8 +147,7 @@ static bool put_events(struct firefox *firefox, size_t place)
 	PUT_EVENTS("time", samples, document_milliseconds, time_ns)
 	PUT_EVENTS("weight", samples, document_signed, bytes)
 	document_string(document, "weightType", "bytes");
-	document_unsigned(document, "length", samples.count);
-	document_close(document);
+	close_table(document, samples.count);
 	if (events.count) {
 		document_open_object(document, "nativeAllocations");
 		PUT_EVENTS("time", events, document_milliseconds, time_ns)
@@ -151,8 +156,7 @@ static bool put_events(struct firefox *firefox, size_t place)
 		PUT_EVENTS("stack", events, document_unsigned, stack)
 		PUT_EVENTS("memoryAddress", events, document_unsigned, address)
 		PUT_EVENTS("threadId", events, document_signed, tid)
-		document_unsigned(document, "length", events.count);
-		document_close(document);
+		close_table(document, events.count);
 	}
 	vector_deinit(&samples);
 	vector_deinit(&events);
@@ -202,8 +206,7 @@ static void put_thread(struct firefox *firefox, size_t place)
 		document_milliseconds(document, NULL, subtract(report->marks[first + i].time_ns, report->from_ns));
 	PUT_CONSTANTS(document, count, "null", "endTime");
 	PUT_CONSTANTS(document, count, "0", "phase", "category");
-	document_unsigned(document, "length", count);
-	document_close(document);
+	close_table(document, count);
 }
 
 static void put_meta(const struct firefox *firefox)
@@ -265,8 +268,7 @@ static void put_track(const struct firefox *firefox, const struct export_track *
 		document_signed(document, NULL, (int64_t)(bytes - before));
 		before = bytes;
 	}
-	document_unsigned(document, "length", track->count);
-	document_close(document);
+	close_table(document, track->count);
 	document_open_object(document, "display");
 	document_raw(document, "\"graphType\":\"line-accumulated\",\"unit\":\"bytes\",\"sortWeight\":20,"
 			       "\"markerSchemaLocation\":\"timeline-memory\"");
@@ -279,12 +281,6 @@ static void put_track(const struct firefox *firefox, const struct export_track *
 	document_close(document);
 	document_close(document);
 	document_close(document);
-	document_close(document);
-}
-
-static void close_table(struct document *document, size_t count)
-{
-	document_unsigned(document, "length", count);
 	document_close(document);
 }
 

@@ -95,7 +95,6 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN = 0, SNAPSHOT_PART_LINE = 1, SNAPSHOT_P
  * the file, and the bytes there. */
 #define RECORD_TEXT_POKE 20
 #define NAME_PIECE_ID (SNAPSHOT_ID_FIRST + 0x20000)
-#define NAME_PIECE_FIXED_BYTES 40
 enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BUILD_IDS = 2 };
 
 /* In a pipe, sections that perf does not read there are stored in the data in pieces: PERF_RECORD_HEADER_EVENT_TYPE
@@ -122,7 +121,6 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * and 0.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
-#define NOTE_BYTES 20
 #define NOTE_PARENT_SHIFT 32
 enum note_kind {
 	NOTE_MARK = 0,

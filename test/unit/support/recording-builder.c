@@ -683,7 +683,7 @@ void builder_note_text(struct recording_builder *builder, uint64_t time_ns, int3
 	buffer_init(&body, UINT16_MAX);
 	buffer_put_u64(&body, 0);
 	buffer_put_u16(&body, 0);
-	buffer_put_u16(&body, NOTE_BYTES);
+	buffer_put_u16(&body, 20);
 	buffer_put_u32(&body, kind);
 	buffer_put_u64(&body, value);
 	buffer_put_u64(&body, number);
