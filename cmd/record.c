@@ -567,9 +567,7 @@ static int conclude(const struct command *command, const struct record_arguments
 		return EXIT_EXCEEDED;
 	if (!options->command || status == -1)
 		return EXIT_OK;
-	if (WIFSIGNALED(status))
-		return EXIT_SIGNAL + WTERMSIG(status);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_OK;
+	return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 static int record(const struct command *command, struct record_arguments *arguments, char **words)
