@@ -8,7 +8,6 @@
 #include "analysis/resolver/resolver.h"
 #include "model/page-faults.h"
 
-struct account;
 struct replay;
 struct thread_state;
 

@@ -43,8 +43,6 @@ struct row_description {
 	struct touch_sum touched; /* by touch; `part` is that of the largest one */
 };
 
-struct replay;
-
 struct rows {
 	const struct mmt_report_options *options;
 	struct replay *replay; /* set by the caller */

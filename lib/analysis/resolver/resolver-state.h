@@ -80,8 +80,6 @@ const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t 
  * stack.
  */
 
-struct jit_rows;
-
 /* Java's interpreter stores its caller's stack pointer: arguments and local variables lie between the frames. */
 extern const struct cfi_row jit_rows_interpreter;
 

@@ -8,8 +8,6 @@
 #include "capture/memory/residency.h"
 #include "capture/procfs/clock.h"
 
-struct recorder;
-
 /* A page that is being written is read in every pass, an unchanged page less and less often. A 64-bit checksum detects
  * changes. It misses one change in 2^64; the stored bytes are then out of date until the page changes again. */
 

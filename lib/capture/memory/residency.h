@@ -5,8 +5,6 @@
 #include "capture/memory/group-memory.h"
 #include "capture/process/process-table.h"
 
-struct blocking_calls;
-
 /* Pages that are found beside the resident ones, if they are wanted. */
 enum page_kind {
 	PAGES_HUGE, /* of anonymous ranges */

@@ -8,8 +8,6 @@
 #include "trace/format/event.h"
 #include "trace/sections/sections.h"
 
-struct askable_runtime;
-
 struct file_state {
 	uint64_t inode;
 	int64_t size;

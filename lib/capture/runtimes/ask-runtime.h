@@ -12,8 +12,6 @@
 
 struct file_mark;
 struct helper_target;
-struct recorder;
-struct stat;
 struct traced_process;
 
 /* Copies the files that JIT compilers write for profilers: perf maps and jitdumps. To add a runtime, see

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct disassembly;
-
 /* For ELF machine `elf_machine`; all answers for an unknown machine are "unknown". NULL: out of memory. */
 struct disassembly *disassembly_create(uint16_t elf_machine);
 

@@ -8,8 +8,6 @@
 
 #include "code/unwind/instruction-analysis.h"
 
-struct go_functions;
-
 /* Borrows `elf`, whose bytes may be arbitrary. NULL: it has no table, or one of an unknown format; or out of memory.
  * The caller frees it. */
 struct go_functions *go_functions_create(Elf *elf);

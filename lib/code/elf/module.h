@@ -81,7 +81,6 @@ const struct cfi_row *module_frame_row(struct module *module, const char *functi
 /* Classify code by its name or as the module's entry point. Loads the symbols. */
 enum code_special_function module_special_function(struct module *module, uint64_t address, bool is_return_address);
 
-struct disassembly;
 struct disassembly *modules_disassembly(struct modules *modules);
 
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: unknown. */

@@ -6,8 +6,6 @@
 
 #include "code/elf/module.h"
 
-struct dwarf_names;
-
 /* Borrows `dwarf`. NULL: out of memory. */
 struct dwarf_names *dwarf_names_create(Dwarf *dwarf);
 

@@ -24,8 +24,6 @@ struct remote_names {
 	VECTOR(struct special_function) special; /* the owner deinitialises it */
 };
 
-struct names_helper;
-
 /* `describe` writes what `open` needs in the helper to open a module; NULL: it has no names. */
 struct names_calls {
 	void (*describe)(const struct remote_names *names, struct buffer *description);

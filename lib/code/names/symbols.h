@@ -5,8 +5,6 @@
 #include "code/elf/go-functions.h"
 #include "code/elf/module.h"
 
-struct symbols;
-
 /* How much is read. */
 enum symbols_use {
 	SYMBOLS_ALL,

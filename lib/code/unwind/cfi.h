@@ -116,8 +116,6 @@ bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *
 
 /* All tables of an ELF file, or of JIT code. */
 
-struct cfi;
-
 /* Keeps `elf`, which must outlive the result. NULL: out of memory. */
 struct cfi *cfi_create(Elf *elf);
 

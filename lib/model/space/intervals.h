@@ -16,8 +16,6 @@ struct interval_node {
 	};
 };
 
-struct interval_chunk;
-
 /* A range, or a chunk of them. */
 struct interval_slot {
 	uint64_t start;
