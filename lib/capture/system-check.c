@@ -13,8 +13,6 @@
 #include "capture/perf/scope.h"
 #include "capture/procfs/permissions.h"
 
-/* Inode number of the initial namespace (include/linux/proc_ns.h of the kernel). */
-#define FIRST_PID_NAMESPACE 0xeffffffcu
 #define USUAL_EVENTS 24 /* of a thread on one CPU */
 
 struct check {
@@ -181,9 +179,7 @@ static void check_files_and_ptrace(struct check *check)
 
 static void check_namespaces(struct check *check)
 {
-	bool user = permission_is_global();
-	struct stat status;
-	bool processes = stat("/proc/self/ns/pid", &status) < 0 || status.st_ino == FIRST_PID_NAMESPACE;
+	bool user = permission_is_global(), processes = proc_has_machine_pids();
 
 	if (!clock_is_of_events())
 		add(check, MMT_CHECK_MISSING, "namespaces", "record from outside of this time namespace",

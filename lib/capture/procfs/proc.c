@@ -145,13 +145,14 @@ bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, ui
 #define DIRECTORY_BYTES (1u << 20) /* larger than the list of as many threads as there can be file descriptors */
 #define DOT_ENTRIES 2
 
-#define INITIAL_PID_NAMESPACE 0xeffffffc
+/* Inode number of the initial namespace (include/linux/proc_ns.h of the kernel). */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
 
 bool proc_has_machine_pids(void)
 {
 	struct stat status;
 
-	return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == INITIAL_PID_NAMESPACE;
+	return stat("/proc/self/ns/pid", &status) < 0 || status.st_ino == FIRST_PID_NAMESPACE;
 }
 
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
