@@ -20,19 +20,26 @@
 #define KILL_TICKS 100
 #define KILL_TICK_MILLISECONDS 10
 
+uint64_t top_now_ns(const struct top *top)
+{
+	return top->replays ? top->at_ns : clock_ns();
+}
+
 int top_milliseconds(uint64_t ns)
 {
 	return ns / 1000000 < INT_MAX ? (int)(ns / 1000000 + 1) : INT_MAX;
 }
 
-static struct mmt_error *write_block(const struct mmt_report *report, const struct mmt_text_options *text)
+static struct mmt_error *write_block(const struct mmt_report *report, const struct mmt_text_options *text, bool replays)
 {
 	time_t now = time(NULL);
-	char time_text[16] = "";
+	char time_text[MMT_SIZE_TEXT] = "";
 	struct mmt_error *error;
 	struct tm local;
 
-	if (localtime_r(&now, &local))
+	if (replays)
+		mmt_format_duration(report->to_ns - report->start_ns, time_text);
+	else if (localtime_r(&now, &local))
 		strftime(time_text, sizeof(time_text), "%H:%M:%S", &local);
 	printf("[%s]\n", time_text);
 	error = mmt_report_write_text(report, text, stdout);
@@ -88,6 +95,7 @@ static int make(struct top *top, bool captured, int fd)
 	const char *pattern = top->filter;
 	struct mmt_report_options *options = &top->selection.report;
 	struct display *display = &top->display;
+	bool ended = top->ended, replays = top->replays;
 	struct mmt_report *report;
 	uint64_t last_ns;
 	struct mmt_error *error;
@@ -98,14 +106,23 @@ static int make(struct top *top, bool captured, int fd)
 		options->focus_count = 1;
 	}
 	if (top->baseline_ns)
-		options->from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, top->baseline_ns};
-	display->text.in_progress = !top->ended;
+		options->from =
+		    (struct mmt_timestamp){replays ? MMT_TIMESTAMP_SINCE_START : MMT_TIMESTAMP_CLOCK, top->baseline_ns};
+	if (replays)
+		options->to = (struct mmt_timestamp){MMT_TIMESTAMP_SINCE_START, top->at_ns};
+	display->text.in_progress = !ended;
 	display->text.one_line = true;
-	options->follow = top->ended ? NULL : follow;
+	options->follow = ended || replays ? NULL : follow;
 	options->follow_context = &reporter;
 	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
-	error = top->ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &last_ns)
-								  : mmt_report_create(options, &report);
+	error = ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &last_ns)
+							     : mmt_report_create(options, &report);
+	if (error && replays && !strncmp(error->message, "--to ", strlen("--to "))) {
+		mmt_error_destroy(error);
+		options->to = (struct mmt_timestamp){0};
+		ended = true;
+		error = mmt_report_create(options, &report);
+	}
 	if (error && top->baseline_ns && !strncmp(error->message, "--from ", strlen("--from "))) {
 		mmt_error_destroy(error);
 		puts("nothing has been recorded since the baseline yet");
@@ -117,8 +134,8 @@ static int make(struct top *top, bool captured, int fd)
 	}
 	error = captured	? mmt_report_write_text(report, &display->text, stdout)
 		: display->json ? mmt_report_write_json(report, &display->text, stdout)
-				: write_block(report, &display->text);
-	return error ? message_error(top->command, error) : EXIT_OK;
+				: write_block(report, &display->text, replays);
+	return error ? message_error(top->command, error) : replays && ended ? TOP_END : EXIT_OK;
 }
 
 bool top_report_start(struct top *top, struct top_report *report, bool captured)

@@ -12,12 +12,15 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/message.h"
 #include "cli/stop-signals.h"
 
 #define FEW_FRAMES 12 /* of a stack */
+#define SPEED_MAX 1024
+#define SEEK_NS (10 * NS_PER_SECOND)
 
 /* The other screen of the terminal, without a cursor and without wrapping of lines, and back. */
 #define BEGIN "\033[?1049h\033[?25l\033[?7l"
@@ -30,6 +33,9 @@ static const char help[] = "q, Ctrl-C    quit\n"
 			   "/            show only what a pattern selects, as --focus; an empty one undoes it\n"
 			   "b            show only what is mapped from now on; again: everything\n"
 			   "e            show every frame of the stacks, or less\n"
+			   "w            write what is recorded so far to a file\n"
+			   "+ -          replay a recording faster or slower\n"
+			   "left, right  go 10 seconds back or on in it, or as many times more as it is faster\n"
 			   "arrows       scroll; also Page Up, Page Down, Home and End\n";
 
 struct screen {
@@ -40,6 +46,8 @@ struct screen {
 	char typed[sizeof(((struct top *)NULL)->filter)]; /* the filter, until Enter */
 	size_t scroll, lines;
 	unsigned columns, rows;
+	unsigned speed;	      /* of what is replayed */
+	uint64_t replayed_ns; /* until this time of the clock; 0: not yet */
 	bool paused, helps, types, quits;
 	bool refresh;	 /* do not wait for the next report */
 	bool last_shown; /* the recorder has ended, and nothing can change */
@@ -132,7 +140,7 @@ static void draw(struct screen *screen)
 	const char *no_colour = getenv("NO_COLOR");
 	const struct top *top = screen->top;
 	size_t room = screen->rows > 2 ? screen->rows - 2 : 0, line = 0, scroll;
-	char *shown = NULL;
+	char *shown = NULL, at[MMT_SIZE_TEXT];
 	size_t size = 0;
 	FILE *stream = open_memstream(&shown, &size);
 
@@ -146,8 +154,11 @@ static void draw(struct screen *screen)
 	scroll = screen->helps ? 0 : screen->scroll;
 	/* Erase before each line: behind one that fills the terminal, the cursor is still on its last column. */
 	fprintf(stream, "\033[H\033[K%smmtrace top%s%s  by %s  sorted by %s", no_colour && *no_colour ? "" : "\033[7m",
-		screen->paused ? "  PAUSED" : "", top->ended ? "  RECORDING HAS ENDED" : "",
+		screen->paused ? "  PAUSED" : "", top->ended && !top->replays ? "  RECORDING HAS ENDED" : "",
 		mmt_row_key_name(top->selection.report.by), sort_choices[top->display.text.sort]);
+	if (top->replays)
+		fprintf(stream, "  at %s, speed %u", top->ended ? "its end" : mmt_format_duration(top->at_ns, at),
+			screen->speed);
 	if (*top->filter)
 		fputs("  filter ", stream);
 	mmt_write_escaped(top->filter, stream);
@@ -173,6 +184,46 @@ static void draw(struct screen *screen)
 	if (fclose(stream) == 0)
 		screen->quits |= write(STDOUT_FILENO, shown, size) < 0 && errno != EINTR && errno != EAGAIN;
 	free(shown);
+}
+
+static struct mmt_error *copy_recording(const void *context, FILE *stream)
+{
+	const struct top *top = context;
+	FILE *recording = fopen(top->path, "re");
+	char buffer[65536];
+	size_t count = 0;
+
+	while (recording && (count = fread(buffer, 1, sizeof(buffer), recording)) > 0)
+		fwrite(buffer, 1, count, stream);
+	if (!recording || fclose(recording) != 0)
+		message(top->command, "cannot read %s: %s", top->path, strerror(errno));
+	return NULL;
+}
+
+/* What is recorded so far, packed, in a file of the current directory. */
+static void write_recording(struct screen *screen)
+{
+	struct pack_arguments arguments = {.quiet = true};
+	char name[sizeof("mmtrace-20260101-000000.data")] = "";
+	time_t now = time(NULL);
+	pid_t child = fork();
+	int status = -1, null;
+	struct tm local;
+
+	if (localtime_r(&now, &local))
+		strftime(name, sizeof(name), "mmtrace-%Y%m%d-%H%M%S.data", &local);
+	if (child == 0) {
+		close(screen->top->guarded_fd);
+		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		if (dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
+			_exit(EXIT_UNUSABLE);
+		arguments.input = name;
+		status = result_file_write(screen->top->command, name, copy_recording, screen->top);
+		_exit(status == EXIT_OK ? pack_recording(screen->top->command, &arguments) : status);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	snprintf(screen->notice, sizeof(screen->notice), "%s %s", status ? "cannot write" : "written:", name);
 }
 
 static void handle_filter(struct screen *screen, char key)
@@ -222,16 +273,39 @@ static void handle_key(struct screen *screen, char key)
 			top->display.text.sort = 0;
 		break;
 	case 'b':
-		top->baseline_ns = top->baseline_ns ? 0 : clock_ns();
+		top->baseline_ns = top->baseline_ns ? 0 : top_now_ns(top);
+		break;
+	case '+':
+		screen->speed *= screen->speed < SPEED_MAX ? 2 : 1;
+		break;
+	case '-':
+		screen->speed /= screen->speed > 1 ? 2 : 1;
 		break;
 	case 'e':
 		top->display.text.stack_frames = top->display.text.stack_frames ? 0 : FEW_FRAMES;
+		break;
+	case 'w':
+		if (!top->replays)
+			write_recording(screen);
 		break;
 	case '/':
 		screen->types = true;
 		*screen->typed = '\0';
 		break;
 	}
+}
+
+/* Of a recording that is replayed. */
+static void seek(struct screen *screen, bool back)
+{
+	struct top *top = screen->top;
+	uint64_t ns = SEEK_NS * screen->speed;
+
+	if (!top->replays || (!back && top->ended))
+		return;
+	top->at_ns = !back ? top->at_ns + ns : top->at_ns > ns + NS_PER_SECOND ? top->at_ns - ns : NS_PER_SECOND;
+	top->ended = screen->last_shown = false;
+	screen->refresh = true;
 }
 
 static void read_keys(struct screen *screen)
@@ -263,6 +337,8 @@ static void read_keys(struct screen *screen)
 				screen->scroll = 0;
 			else if (key == 'F' || key == '4')
 				screen->scroll = screen->lines;
+			else if (key == 'C' || key == 'D')
+				seek(screen, key == 'D');
 		} else if (screen->types) {
 			handle_filter(screen, keys[i]);
 		} else {
@@ -283,6 +359,7 @@ static void take_report(struct screen *screen)
 {
 	struct top_report *report = &screen->report;
 	int status = top_report_end(report, false);
+	struct top *top = screen->top;
 
 	screen->refresh |= status == TOP_AGAIN;
 	if (status > EXIT_SIGNAL) {
@@ -291,11 +368,12 @@ static void take_report(struct screen *screen)
 		snprintf(screen->notice, sizeof(screen->notice), "the report was ended by signal %d",
 			 status - EXIT_SIGNAL);
 	} else if (report->text && status != TOP_AGAIN) {
+		top->ended |= status == TOP_END;
 		free(screen->text);
 		screen->text = report->text;
 		report->text = NULL;
 	}
-	screen->last_shown |= report->last;
+	screen->last_shown |= report->last || status == TOP_END;
 	free(report->text);
 	report->text = NULL;
 }
@@ -305,6 +383,9 @@ static int start_next(struct screen *screen)
 {
 	uint64_t now_ns = clock_ns(), next_ns = screen->report.start_ns + screen->top->interval_ns;
 
+	if (screen->top->replays && screen->replayed_ns && !screen->paused && !screen->top->ended)
+		screen->top->at_ns += (now_ns - screen->replayed_ns) * screen->speed;
+	screen->replayed_ns = now_ns;
 	if (screen->refresh)
 		drop_report(screen);
 	else if (screen->report.running || screen->paused || screen->last_shown)
@@ -364,11 +445,12 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 int top_screen_show(struct top *top, int stop_fd, int recorder_fd, struct top_report *report)
 {
 	struct sigaction change = {.sa_handler = note_change}, before;
-	struct screen screen = {.top = top, .refresh = true};
+	struct screen screen = {.top = top, .refresh = true, .speed = 1};
 	int status = EXIT_UNUSABLE, reason = 0;
 	sigset_t changes;
 
 	(void)report;
+	top->at_ns = NS_PER_SECOND;
 	sigemptyset(&changes);
 	for (const int *number = (const int[]){SIGWINCH, SIGCONT, SIGTSTP, 0}; *number; number++) {
 		sigaddset(&changes, *number);

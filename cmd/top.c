@@ -38,7 +38,7 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd, struct top
 	/* The recorder writes after a second. */
 	report->start_ns = clock_ns() + NS_PER_SECOND;
 	for (size_t shown = 0;;) {
-		uint64_t now_ns = clock_ns(), next_ns = report->start_ns + top->interval_ns;
+		uint64_t now_ns = clock_ns(), next_ns = top->replays ? now_ns : report->start_ns + top->interval_ns;
 		struct pollfd ready[] = {
 		    {.fd = stop_fd, .events = POLLIN},
 		    {.fd = top->ended ? -1 : recorder_fd, .events = POLLIN},
@@ -47,6 +47,7 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd, struct top
 		int status;
 
 		if (!report->running && (top->ended || now_ns >= next_ns)) {
+			top->at_ns += top->interval_ns;
 			if (!top_report_start(top, report, false)) {
 				message(top->command, "cannot start a report: %s", strerror(errno));
 				return EXIT_UNUSABLE;
@@ -68,6 +69,8 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd, struct top
 			report->start_ns -= top->interval_ns;
 			continue;
 		}
+		if (status == TOP_END)
+			return EXIT_OK;
 		/* A mapped file was truncated: another reporter opens it again. */
 		if (status == EXIT_SIGNAL + SIGBUS && !failed && !report->last) {
 			failed = true;
@@ -116,9 +119,9 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 	}
 	snprintf(ready_text, sizeof(ready_text), "%d", ready);
 	snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, top->max_bytes);
-	for (const char *const *word = (const char *const[]){"record", "--raw", "-q", "-o", top->path, "--max-size",
-							     bytes_text, "--ready-fd", ready_text, "--faults",
-							     "none", NULL};
+	for (const char *const *word =
+		 (const char *const[]){"record", "--raw", "-q", "-o", top->path, "--max-size", bytes_text, "--ready-fd",
+				       ready_text, "--faults", "none", NULL};
 	     *word; word++)
 		line[count++] = *word;
 	if (!top->all_cpus && !top->make) {
@@ -252,9 +255,11 @@ int top_record(struct top *top, bool has_screen, top_show *show)
 		(void)sigaction(SIGQUIT, &stop, NULL);
 	if (stop_fd < 0)
 		message(top->command, "cannot begin: %s", strerror(errno));
+	else if (top->replays)
+		status = show(top, stop_fd, -1, &report);
 	else if ((top->path && !has_screen) || create_files(&recorder, has_screen))
-		status = start_recorder(&recorder, stop_fd) ? show(top, stop_fd, recorder.pidfd, &report)
-							    : recorder.status;
+		status =
+		    start_recorder(&recorder, stop_fd) ? show(top, stop_fd, recorder.pidfd, &report) : recorder.status;
 	(void)top_report_end(&report, true);
 	free(report.text);
 	stop_recorder(&recorder);
@@ -273,17 +278,20 @@ int top_record(struct top *top, bool has_screen, top_show *show)
 
 int top_take_arguments(struct top *top, char **arguments, bool is_command)
 {
-	if (*arguments && !is_command)
+	bool selects = top->pids.count || top->names.count || top->cgroup || top->all_cpus;
+
+	top->replays = *arguments && !is_command && !arguments[1] && !selects && !top->output && !top->tree;
+	if (*arguments && !is_command && !top->replays)
 		return message_usage(top->command, "unexpected argument '%s': pass -- before a command", *arguments);
-	if (*arguments)
+	if (*arguments && is_command)
 		top->words = arguments;
-	else if (!top->pids.count && !top->names.count && !top->cgroup && !top->all_cpus)
+	else if (!selects && !top->replays)
 		return message_usage(top->command, "nothing to record: pass -p PID or -- COMMAND");
 	if (top->output && !strcmp(top->output, "-"))
 		return message_usage(top->command, "--output needs a file");
-	if (top->selection.by[0] == MMT_BY_TOUCH)
+	if (top->selection.by[0] == MMT_BY_TOUCH && !top->replays)
 		return message_usage(top->command, "--by touch needs page faults, which top does not record");
-	top->path = top->output;
+	top->path = top->replays ? *arguments : top->output;
 	report_selection_apply(&top->selection);
 	return -1;
 }

@@ -18,7 +18,9 @@ struct top {
 	uint64_t interval_ns, max_bytes;
 	size_t count;
 	bool ended;	      /* the recorder has ended */
-	uint64_t baseline_ns; /* show what was mapped since this time of the clock; 0: everything */
+	bool replays;	      /* a recording, which `path` names, instead of recording */
+	uint64_t at_ns;	      /* then: after its start, what is shown */
+	uint64_t baseline_ns; /* show what was mapped since this time, as top_now_ns() has it; 0: everything */
 	char filter[128];     /* a pattern instead of those of --focus; "": none */
 	int guarded_fd;	      /* the terminal is restored when no process has this open; -1: none */
 	int (*make)(struct top *top, int fd); /* instead of reports */
@@ -50,11 +52,14 @@ typedef int top_show(struct top *top, int stop_fd, int recorder_fd, struct top_r
 /* For PIDs, which the recorder parses. */
 const char *top_parse_pids(const char *text, void *words);
 
-/* Takes the command after the options. Returns the exit status; negative: continue. */
+/* Takes the command, or a recording to replay, after the options. Returns the exit status; negative: continue. */
 int top_take_arguments(struct top *top, char **arguments, bool is_command);
 
 /* Record, and show that, on a screen or not. Returns the exit status. */
 int top_record(struct top *top, bool has_screen, top_show *show);
+
+/* The time that is shown: of the clock, or since the start of the recording that is replayed. */
+uint64_t top_now_ns(const struct top *top);
 
 /* How long to wait, for poll(). */
 int top_milliseconds(uint64_t ns);
@@ -70,7 +75,9 @@ struct top_report {
 	size_t size;
 };
 
-enum { TOP_AGAIN = 64 }; /* exit status of such a process: names came too late for it, and a new one must begin */
+/* Exit status of such a process: names came too late for it, and a new one must begin; or it has shown the end of a
+ * recording that is replayed. */
+enum { TOP_AGAIN = 64, TOP_END };
 
 /* Start a report, on standard output or, `captured`, into `fd`. False: see errno. */
 bool top_report_start(struct top *top, struct top_report *report, bool captured);

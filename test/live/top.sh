@@ -108,6 +108,9 @@ done <<'END'
 2 --comm no-such-name
 2 -p 99999999
 2 -p 1 top.data
+2 -o x top.data
+2 top.data top.data
+2 no-such-file
 2 --output=- -- true
 127 -- ./missing
 END
@@ -176,6 +179,31 @@ in_terminal "" 80 24 -p 99999999
 [ $status = 2 ] || fail "no process: status $status"
 shown 99999999
 nothing_left "a screen"
+
+# What is recorded so far, written in between.
+in_terminal $'leak-anon:w\nwritten::q' 80 24 -p "$pid"
+quit_by_key
+"$MMTRACE" report --json mmtrace-2*.data >report.json || fail "what w writes is no recording"
+expect_json ".processes[0].pid == $pid and .completeness.incomplete"
+
+# A recording is shown as it was: at its end as its report, before that as a report of that moment.
+"$MMTRACE" record -q -o replayed.data -- sh -c 'for i in 1 2 3 4 5; do sleep 0.5; done' || fail "record"
+"$MMTRACE" top --json --interval 1s replayed.data >lines || fail "a recording: status $?"
+for line in 1 2; do
+	"$MMTRACE" report --json --to ${line}s replayed.data >report.json || fail "no report"
+	[ "$(sed -n ${line}p lines | jq -S .)" = "$(jq -S . report.json)" ] || fail "line $line is not the report of that moment"
+done
+"$MMTRACE" report --json replayed.data >report.json || fail "no report"
+[ "$(wc -l <lines)" = 3 ] && [ "$(tail -1 lines | jq -S .)" = "$(jq -S . report.json)" ] || fail "the end is not the report"
+"$MMTRACE" top --by touch --interval 1s --count 1 replayed.data >blocks || fail "--by touch of a recording"
+[ "$(grep -cx '\[1.0 s\]' blocks)" = 1 ] || fail "no time before the block: $(cat blocks)"
+# A paused one stays where it is.
+in_terminal $'speed 1: \nPAUSED:\\x1b[D\nat 1.0 s, speed 1:+\nspeed 2:\\x1b[C\nat its end, speed 2:\\x1b[D
+at 1.0 s, speed 2:-\nspeed 1:b\nbaseline: \nspeed 1:q' 100 24 replayed.data
+quit_by_key
+"$MMTRACE" trace replayed.data >calls && "$MMTRACE" trace --from 1s --to 2s replayed.data >some || fail "trace --from"
+"$MMTRACE" trace --to 1s replayed.data >before && "$MMTRACE" trace --from 2s replayed.data >after || fail "trace --to"
+[ -s some ] && cat before some after | diff - calls >difference || fail "trace --from: $(cat difference)"
 
 # A command in the background cannot read the terminal.
 in_terminal "" 80 24 --json -o top.data -- sh -c 'read -r line; echo "nothing read: $?" >&2'
