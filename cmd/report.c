@@ -108,32 +108,38 @@ static struct mmt_error *write_report(const void *context, FILE *stream)
 static int run_report(const struct command *command, struct report_settings *settings)
 {
 	struct mmt_report_options *options = &settings->selection.report;
-	bool chosen = options->from.kind || options->to.kind || options->every_ns || settings->check;
+	bool json = settings->display.json;
+	bool chosen = options->from.kind || options->to.kind || options->every_ns || settings->csv ||
+		      (settings->check && !json);
 	char last[MMT_SIZE_TEXT];
 	uint64_t last_ns = 0;
-	struct mmt_report *report = NULL;
+	struct mmt_report *report = NULL, *earlier = NULL;
 	struct mmt_error *error;
 	int status;
 
 	display_start(command, &settings->display, &options->input, 1);
-	/* Programs get the end, also where people get the moment before the processes freed what grew. */
-	error = chosen || settings->display.json || settings->csv
-		    ? report_create(options, &report)
-		    : report_create_before_end(options, &report, &last_ns);
-	if (!error && last_ns && !settings->display.html) {
+	error = report_create(options, &report);
+	/* People get the moment before the processes freed what grew. Programs get the end, and JSON both answers. */
+	if (!error && !chosen && (last_ns = report_freed_ns(report)))
+		error = report_create_earlier(options, report, last_ns, &earlier);
+	if (error) {
+		mmt_report_destroy(report);
+		return message_input_error(command, options->input, error);
+	}
+	if (last_ns && !json && !settings->display.html) {
 		/* It takes one of the lines of the first screen. */
 		if (settings->display.text.lines > 1)
 			settings->display.text.lines--;
 		printf("As of %s before the end, before memory was freed; --to -0s shows the end\n",
 		       mmt_format_duration(last_ns, last));
 	}
-	if (error)
-		return message_input_error(command, options->input, error);
-	settings->report = report;
+	report->before_end = earlier;
+	settings->report = last_ns && !json ? earlier : report;
 	status = result_file_write(command, settings->display.html ?: "-", write_report, settings);
 	status = pager_finish(command, status);
 	if (settings->check && status == EXIT_OK)
 		status = check_report(command, report);
+	mmt_report_destroy(earlier);
 	mmt_report_destroy(report);
 	return status;
 }

@@ -594,6 +594,7 @@ struct mmt_report {
 	const struct mmt_mark *marks; /* up to the end of the window, in time order */
 	size_t mark_count;
 	struct mmt_command_end command_end;
+	const struct mmt_report *before_end; /* set by the caller: JSON has the answer of this one, too; or NULL */
 	const struct mmt_resident_reading *resident_readings; /* in the window, in time order; none: not recorded */
 	size_t resident_reading_count;
 	/* What the verdict is about: these, or Pss, or RSS without short-lived processes. */

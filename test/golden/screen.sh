@@ -33,5 +33,9 @@ for lines in 18 19 20; do
 	(cd "$recordings" && on_terminal 80x$lines report --no-pager -i freed.data) >"$directory/freed"
 	grep -q '^As of [0-9.]* .* before the end, before memory was freed; ' "$directory/freed" && screen_fits 80 $((lines - 1)) <"$directory/freed" || failed=1
 done
+# JSON has that answer besides the one of the end.
+(cd "$recordings" && "$MMTRACE" report --json -i freed.data) >"$directory/freed"
+jq -e '[.headline, (.before_end | .headline, .causes[0].name, .growth.verdict)] == ["GROWING", "LEAK", "grow (freed)", "growing"] and
+	.to_ns - .before_end.to_ns > 1e8' "$directory/freed" >/dev/null || failed=1
 [ $count -ge 40 ] && [ $higher -ge 1 ] || failed=1
 exit $failed

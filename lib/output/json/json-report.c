@@ -53,6 +53,12 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	DO(incomparable) DO(left_out_bytes) DO(left_out_resident_bytes)
 /* clang-format on */
 
+static void put_words(struct document *document, const char *key, const char *const *words, size_t count)
+{
+	document_each(document, key, i, count)
+		document_string(document, NULL, words[i]);
+}
+
 static void put_completeness(struct document *document, const struct mmt_completeness *it)
 {
 	document_open_object(document, "completeness");
@@ -62,8 +68,7 @@ static void put_completeness(struct document *document, const struct mmt_complet
 		document_unsigned(document, stack_end_words[end], it->stacks_by_end[end]);
 	document_close(document);
 	STACK_MEMBERS(PUT_MEMBER)
-	document_each(document, "warnings", i, it->warning_count)
-		document_string(document, NULL, it->warnings[i]);
+	put_words(document, "warnings", it->warnings, it->warning_count);
 	document_each(document, "warning_codes", i, it->warning_count)
 		document_string(document, NULL, mmt_warning_name(it->warning_codes[i]));
 	document_close(document);
@@ -290,8 +295,11 @@ static void put_parts(struct document *document, const char *key, const struct m
 	}
 }
 
-static void put_growth(struct document *document, const struct mmt_growth *it)
+static void put_growth(struct document *document, const struct mmt_report *report)
 {
+	const struct mmt_growth *it = &report->growth;
+
+	document_string(document, "headline", mmt_report_headline(report));
 	document_open_object(document, "growth");
 	document_string(document, "verdict", mmt_verdict_name(it->verdict));
 	document_string(document, "measure", !it->verdict ? NULL : it->by_pss ? "pss" : "rss");
@@ -363,12 +371,6 @@ static void put_huge_pages(struct document *document, const struct mmt_report *r
 	document_close(document);
 }
 
-static void put_words(struct document *document, const char *key, const char *const *words, size_t count)
-{
-	document_each(document, key, i, count)
-		document_string(document, NULL, words[i]);
-}
-
 static void put_census(struct document *document, const char *key, const struct mmt_heap_census *it)
 {
 	if (!open_known(document, key, it))
@@ -424,7 +426,7 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	document_close(document);
 	document_unsigned(document, "failed_calls", it->failed_calls);
 	put_completeness(document, &it->completeness);
-	put_growth(document, &it->growth);
+	put_growth(document, it);
 	put_control_group(document, it, "control_group", it->control_group);
 	put_control_group(document, it, "limiting_group",
 			  it->limiting_group == it->control_group ? NULL : it->limiting_group);
@@ -454,20 +456,8 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	document_unsigned(document, "group_count", it->row_count);
 }
 
-struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
-					FILE *stream)
+static void put_causes(struct document *document, const struct mmt_report *report)
 {
-	struct selection selection = {0};
-	struct mmt_error *error = selection_create(report, options, true, &selection);
-	struct document memory, *document = &memory;
-
-	if (error)
-		return error;
-	document_start(document, stream, options->one_line ? DOCUMENT_COMPACT : DOCUMENT_SPACED);
-	document_string(document, "mmtrace", "report");
-	document_unsigned(document, "version", MMT_JSON_VERSION);
-	put_recording(document, report);
-	put_steps(document, report);
 	document_each_object(document, "causes", i, report->cause_count) {
 		const struct mmt_cause *it = &report->causes[i];
 
@@ -482,6 +472,29 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		MMT_CAUSE_FIGURES(PUT)
 		document_each(document, "groups", j, it->row_count)
 			document_unsigned(document, NULL, it->rows[j]);
+	}
+}
+
+struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
+					FILE *stream)
+{
+	struct selection selection = {0};
+	struct mmt_error *error = selection_create(report, options, true, &selection);
+	struct document memory, *document = &memory;
+
+	if (error)
+		return error;
+	document_start(document, stream, options->one_line ? DOCUMENT_COMPACT : DOCUMENT_SPACED);
+	document_string(document, "mmtrace", "report");
+	document_unsigned(document, "version", MMT_JSON_VERSION);
+	put_recording(document, report);
+	put_steps(document, report);
+	put_causes(document, report);
+	if (open_known(document, "before_end", report->before_end)) {
+		document_unsigned(document, "to_ns", report->before_end->to_ns);
+		put_growth(document, report->before_end);
+		put_causes(document, report->before_end);
+		document_close(document);
 	}
 	document_unsigned(document, "hidden_count", selection.hidden.count);
 	document_unsigned(document, "hidden_bytes", selection.hidden.bytes);
