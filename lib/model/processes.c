@@ -245,6 +245,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 	*process = (struct process){.index = (uint32_t)count,
 				    .holder = (uint32_t)count,
 				    .forked_from = (uint32_t)count,
+				    .last_child = (uint32_t)count,
 				    .pid = pid,
 				    .started_ns = time_ns,
 				    .ended_ns = UINT64_MAX,
@@ -441,7 +442,8 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 	if (error)
 		return error;
 	process->forked_from = parent->index;
-	process->program_ns = parent->last_fork_ns = time_ns;
+	process->program_ns = time_ns;
+	parent->last_child = process->index;
 	processes->undecided = process;
 	return NULL;
 }

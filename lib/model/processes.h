@@ -21,12 +21,12 @@ struct process {
 				owner */
 	struct process *next_sharer, *previous_sharer; /* circular list of the live processes that use `space` */
 	uint64_t started_ns, ended_ns;		       /* 0: before the recording; UINT64_MAX: alive at the end */
-	uint64_t last_fork_ns;			       /* when it last forked a process; 0: never */
 	uint64_t program_ns;	      /* start of its program: its fork or exec; 0: before the recording */
 	uint32_t thread_count;	      /* all threads ever seen; UINT32_MAX: this many or more */
 	uint32_t name;		      /* name of its main thread: in processes.names */
 	uint32_t holder;	      /* for processes_holder() */
 	uint32_t forked_from;	      /* index of the process that forked it; its own index: unknown */
+	uint32_t last_child;	      /* likewise, that it forked last; its own index: none */
 	struct thread *threads;	      /* the live ones */
 	struct space *space;	      /* never NULL */
 	struct space_remains remains; /* of its space when that was released */

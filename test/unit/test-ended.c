@@ -336,6 +336,40 @@ START_TEST(a_daemon_outlives_a_command)
 }
 END_TEST
 
+/* The memory of a command that ended lives on in a daemon, which the command or its child had forked; or the daemon
+ * unmaps it. */
+START_TEST(a_daemon_inherits_from_a_command)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct recording_builder *builder = builder_create(report_file_path());
+		bool twice = i & 1, unmaps = i & 2;
+		int32_t daemon = FIRST_CHILD + twice;
+		struct mmt_report *report;
+
+		builder_comm(builder, START_NS, PARENT, PARENT, "parent");
+		snapshot(builder, SNAPSHOT_START, START_NS, 3, 0);
+		builder_mmap_exit(builder, START_NS + 1000, PARENT, PARENT, PARENT_ADDRESS, 40 * MEBIBYTE, 0x401000);
+		builder_munmap_exit(builder, START_NS + 2000, PARENT, PARENT, CHILD_ADDRESS, MEBIBYTE);
+		builder_fork(builder, START_NS + 3000, FIRST_CHILD, FIRST_CHILD, PARENT, PARENT);
+		builder_exit(builder, START_NS + 4000, PARENT, PARENT);
+		if (twice) {
+			builder_fork(builder, START_NS + 5000, daemon, daemon, FIRST_CHILD, FIRST_CHILD);
+			builder_exit(builder, START_NS + 6000, FIRST_CHILD, FIRST_CHILD);
+		}
+		if (unmaps)
+			builder_munmap_exit(builder, START_NS + 7000, daemon, daemon, PARENT_ADDRESS, 40 * MEBIBYTE);
+		builder_round(builder);
+		report_file_survive(builder, daemon);
+		builder_finish(builder, START_NS + MILLISECOND);
+		report = report_all();
+		ck_assert_uint_eq(report->unfreed_bytes, unmaps ? 0 : 40 * MEBIBYTE);
+		ck_assert_uint_eq(report->ended_bytes, unmaps ? 40 * MEBIBYTE : 0);
+		ck_assert_uint_eq(report->peak_bytes, 40 * MEBIBYTE);
+		mmt_report_destroy(report);
+	}
+}
+END_TEST
+
 /* A process that is alive at the end has the PID of one that ended. */
 START_TEST(a_pid_is_used_again)
 {
@@ -563,7 +597,8 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended, usual_processes_end_when_the_next_begins,
-			a_process_that_returns_is_not_followed, an_end_is_lost, a_daemon_outlives_a_command, a_pid_is_used_again,
+			a_process_that_returns_is_not_followed, an_end_is_lost, a_daemon_outlives_a_command,
+			a_daemon_inherits_from_a_command, a_pid_is_used_again,
 			inherited_memory_counts_once, a_worker_that_ended_is_judged_by_its_life,
 			ended_children_cost_little, two_readings_in_a_long_recording_are_too_few);
 	tcase_add_loop_test(tcase, a_server_goes_on_without_the_processes_of_its_requests, 0, 3);

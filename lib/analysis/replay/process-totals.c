@@ -5,6 +5,8 @@
 
 #define MEBIBYTES_MAX ((1u << 29) - 1)
 #define UNDECIDED_PER_PROCESS 32 /* what a process takes besides its intervals, in intervals */
+#define FORKS_MAX 64		 /* from a process to the one whose memory it has */
+#define HEIRS_MAX 1024		 /* processes alive at the end: with more, who inherited what takes too long */
 #define LIVED_ON_NS 1000000000	 /* a parent that only waited for its child to end does not live on for so long */
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
@@ -170,7 +172,7 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 			return &error_no_memory;
 		own->followed =
 		    ended &&
-		    (process->ended_ns < parent->last_fork_ns ||
+		    (process->ended_ns < replay->processes->all.items[parent->last_child]->started_ns ||
 		     (process->ended_ns <= parent->ended_ns && replay->process_totals.items[parent->index].followed));
 		other = own->mebibytes == largest ? second : largest;
 		replay->stacks.goes.items[process->index] =
@@ -184,6 +186,37 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 	return error;
 }
 
+static bool is_heir(const struct replay *replay, const struct process *heir, const struct process *process)
+{
+	const struct process *origin = heir;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < FORKS_MAX && origin != process && is_copy(origin); i++)
+		origin = replay->processes->all.items[origin->forked_from];
+	space_each(interval, process->space, origin == process && !heir->ended) {
+		const struct space_interval *own = space_find(heir->space, interval->start);
+
+		if (interval->allocation >= ALLOCATION_FIRST && space_is_data(&interval->attributes) && own &&
+		    own->allocation == ALLOCATION_BEFORE)
+			bytes += interval->end - interval->start;
+	}
+	return bytes >> 20 && bytes >= space_counts(process->space).data_bytes / 2;
+}
+
+bool process_totals_have_heir(const struct replay *replay, const struct process *process)
+{
+	bool forked = process->last_child != process->index;
+	/* The last child may yet fork the one that lives on. */
+	bool found = forked && is_heir(replay, replay->processes->all.items[process->last_child], process);
+
+	map_each(slot, &replay->survivors, forked && !found && replay->survivors.count <= HEIRS_MAX) {
+		const struct process *heir = processes_find(replay->processes, (int32_t)slot->key);
+
+		found = heir && is_heir(replay, heir, process);
+	}
+	return found;
+}
+
 /* Whether an ended process is one that does not count. */
 static bool goes(const struct replay *replay, const struct process *process)
 {
@@ -193,7 +226,7 @@ static bool goes(const struct replay *replay, const struct process *process)
 	if (replay->notes.pids)
 		return false;
 	if (replay->releases_ended && !map_get(&replay->survivors, (uint32_t)process->pid))
-		return true;
+		return !process_totals_have_heir(replay, process);
 	if (replay->metadata->packed && !replay->two_passes)
 		return index < packed->processes.count && packed->processes.items[index].released;
 	return !replay->finds_stacks && index < replay->stacks.goes.count && replay->stacks.goes.items[index];

@@ -514,7 +514,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	 * empty. */
 	for (const struct process *process = NULL; !error && replay->has_survivors && !replay_keeps_ended(replay) &&
 						   (process = processes_next(replay->processes, process));) {
-		if (process->ended)
+		if (process->ended && !process_totals_have_heir(replay, process))
 			error = process_totals_release(replay, process);
 	}
 	report->result.options.keep_ended &= replay_keeps_ended(replay);

@@ -189,7 +189,8 @@ static void put_older(struct text *text, const struct mmt_report *report, const 
 	for (size_t i = 0, shown = 0; growth->parts_known && i < growth->part_count && shown < OLDER_SHOWN; i++) {
 		const struct mmt_growth_part *part = &growth->parts[i];
 
-		if (part->place != MMT_GROWTH_BEFORE || part->bytes <= 0 || (uint64_t)part->bytes <= most)
+		if (part->place != MMT_GROWTH_BEFORE || part->bytes <= 0 ||
+		    (uint64_t)part->bytes <= most + most / TEXT_NEGLIGIBLE)
 			continue;
 		text_format(text, TEXT_STRONG, "   %10s", text_bytes(text, (uint64_t)part->bytes));
 		text_pad_to(text, VERDICT_COLUMN);
