@@ -109,8 +109,8 @@ static int run_report(const struct command *command, struct report_settings *set
 {
 	struct mmt_report_options *options = &settings->selection.report;
 	bool json = settings->display.json;
-	bool chosen = options->from.kind || options->to.kind || options->every_ns || settings->csv ||
-		      (settings->check && !json);
+	bool chosen =
+	    options->from.kind || options->to.kind || options->every_ns || settings->csv || (settings->check && !json);
 	char last[MMT_SIZE_TEXT];
 	uint64_t last_ns = 0;
 	struct mmt_report *report = NULL, *earlier = NULL;

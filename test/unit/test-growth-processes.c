@@ -970,6 +970,26 @@ START_TEST(plateau_of_all_is_not_that_of_the_verdict)
 }
 END_TEST
 
+/* Both together are level from reading 20 on, but the parent grows until 45, by what the other process gives back. */
+static struct size plateau_of_one(int process, unsigned reading)
+{
+	unsigned filled = reading < 20 ? reading : 20, grown = reading < 45 ? reading : 45;
+
+	grown = grown < 20 ? 0 : grown - 20;
+	return (struct size){.resident = (process ? 20 + 20 * filled - 2 * grown : 20 + 2 * grown) * MEBIBYTE};
+}
+
+START_TEST(level_since_no_process_grows)
+{
+	struct mmt_report *report = report_of(2, plateau_of_one);
+
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "plateau");
+	ck_assert_uint_ge(report->growth.settled_ns, time_of(40));
+	ck_assert_uint_le(report->growth.settled_ns, time_of(46));
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A heap grows by 100 MiB; in one reading, 64 MiB of it are given back with MADV_FREE. */
 static unsigned given_back_in;
 
@@ -1138,7 +1158,7 @@ Suite *test_suite(void)
 			last_process_grows_by_all_it_maps, swap_counts_before_pss_is_read,
 			late_process_counts_before_its_pss_is_read, brief_process_has_others_like_it,
 			selected_processes_count, share_of_a_process_is_its_growth,
-			plateau_of_all_is_not_that_of_the_verdict, lazily_freed_memory_is_given_back,
+			plateau_of_all_is_not_that_of_the_verdict, level_since_no_process_grows, lazily_freed_memory_is_given_back,
 			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent, parts_are_of_private_pages);
 	tcase_add_loop_test(tests, brief_children_hold_nothing_of_their_parent, 0, SERVERS);
 	tcase_add_loop_test(tests, end_of_a_process_hides_no_growth, 0, 3);

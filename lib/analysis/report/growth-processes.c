@@ -520,6 +520,10 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 		of->growth_bytes = mmt_growth_change(&own);
 		of->growth_known = true;
 		of->rising = !own.settled_ns;
+		/* The sum may be level because others gave back what this one grew by. */
+		if (growth->verdict == MMT_VERDICT_PLATEAU && own.verdict == growth->verdict &&
+		    (double)of->growth_bytes >= least)
+			growth->settled_ns = larger_of(growth->settled_ns, own.settled_ns);
 		of->private_known = judgement->by_pss && readings->has_pss;
 		of->end_private_bytes = readings->points.items[readings->points.count - 1].private_bytes;
 		of->grows = !process->ended && of->verdict == MMT_VERDICT_GROWING && (double)of->growth_bytes >= least;
