@@ -153,6 +153,8 @@ static int take_arguments(const struct command *command, struct report_settings 
 		return status;
 	if (settings->csv && (settings->display.json || settings->display.html))
 		return message_usage(command, "--csv cannot be combined with --json or --html");
+	if (settings->selection.by[0] == MMT_BY_TOUCH && settings->display.text.sort != MMT_SORT_MEMORY)
+		return message_usage(command, "--sort: rows by touch have only memory");
 	if (settings->csv && !settings->selection.report.every_ns && !settings->display.limit_given) {
 		settings->display.text.limit = 0;
 		settings->display.limit_given = true;

@@ -80,6 +80,8 @@ refuse 2 " report: --by: 'class,file,thread' is not one key or two" report --by 
 refuse 2 " report: --by: 'class,stack' is not a pair of function|module|file|class|process|thread: stack and touch are used alone" \
 	report --by class,stack leak.data
 refuse 2 " diff: --by: a diff has no rows by touch or thread alone; pass --by thread,function" diff --by touch leak.data leak.data
+refuse 2 " report: --sort: rows by touch have only memory" report --by touch --sort freed leak.data
+refuse 1 " report: by: rows by touch allow no then_by, --every or --min-age" report --by touch --min-age 1s leak.data
 refuse 2 " top: --by touch needs page faults, which top does not record" top --by touch -p 1
 refuse 2 " record: --tid: 'abc' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -t abc
 refuse 2 " report: --limit: '-1' is not a number such as 0 or 20" report --limit -1 leak.data

@@ -588,8 +588,9 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 		error = error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d",
 				     steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
 	if (!error && (options->then_by == MMT_BY_TOUCH ||
-		       (options->by == MMT_BY_TOUCH && (options->every_ns || options->then_by != MMT_BY_STACK))))
-		error = error_create(MMT_ERROR_INVALID, "by: rows by touch allow no then_by and no steps (--every)");
+		       (options->by == MMT_BY_TOUCH &&
+			(options->every_ns || options->min_age_ns || options->then_by != MMT_BY_STACK))))
+		error = error_create(MMT_ERROR_INVALID, "by: rows by touch allow no then_by, --every or --min-age");
 	if (!error && options->then_by != MMT_BY_STACK &&
 	    (options->by == MMT_BY_STACK || options->by == options->then_by || steps))
 		error = error_create(MMT_ERROR_INVALID,
