@@ -435,7 +435,8 @@ static struct mmt_growth judge_from(const struct mmt_resident_reading *readings,
 			growth.settled_ns = find_level_end(readings, count, &troughs, &growth);
 		find_rate(&troughs, &growth);
 		/* It fell, and has risen since; or the reverse. */
-		if ((growth.verdict == MMT_VERDICT_SHRINKING && growth.bytes_per_minute > 0) ||
+		if ((growth.verdict == MMT_VERDICT_SHRINKING &&
+		     (growth.bytes_per_minute > 0 || troughs.end >= troughs.start)) ||
 		    (growth.verdict == MMT_VERDICT_GROWING && growth.bytes_per_minute < 0))
 			growth.verdict = MMT_VERDICT_TOO_SHORT;
 		/* What the size changes within a part, apart from its slope: the troughs of saw-teeth do not show that.
