@@ -73,9 +73,8 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 		held->younger += bytes;
 }
 
-/* Add an interval of the owner's space to what its process holds. */
-static struct mmt_error *add_interval(struct replay *replay, const struct process *owner,
-				      const struct space_interval *interval, bool ended)
+struct mmt_error *process_totals_add(struct replay *replay, const struct process *owner,
+				     const struct space_interval *interval)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 	const struct account *account = process_totals_owner(replay, interval);
@@ -95,7 +94,7 @@ static struct mmt_error *add_interval(struct replay *replay, const struct proces
 	process_totals = find_process_totals(replay, holder->index);
 	if (!process_totals)
 		return &error_no_memory;
-	held = ended ? &process_totals->ended : &process_totals->now;
+	held = replay->ending ? &process_totals->ended : &process_totals->now;
 	if (!*held)
 		*held = arena_alloc(&replay->arena, 1, sizeof(**held));
 	if (!*held)
@@ -107,11 +106,6 @@ static struct mmt_error *add_interval(struct replay *replay, const struct proces
 	(*held)->unfreed += bytes;
 	*(interval->attributes.protection ? &(*held)->committed : &(*held)->reserved) += bytes;
 	return NULL;
-}
-
-struct mmt_error *process_totals_take(struct replay *replay, const struct space_interval *interval)
-{
-	return add_interval(replay, replay->ending, interval, true);
 }
 
 /* Free the space of an ended process, whose figures are kept, as of its end. */
@@ -306,7 +300,7 @@ struct mmt_error *process_totals_sum(struct replay *replay)
 		if (process->borrows_space)
 			continue;
 		space_each(interval, process->space, !error)
-			error = add_interval(replay, process, interval, false);
+			error = process_totals_add(replay, process, interval);
 		process_totals = find_process_totals(replay, process->index);
 		if (!process_totals)
 			return &error_no_memory;

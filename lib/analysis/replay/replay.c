@@ -80,7 +80,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	uint32_t releaser = by && by->thread != -1 ? replay->applying_thread : LEDGER_NO_THREAD;
 
 	if (replay->ending)
-		keep_error(replay, process_totals_take(replay, interval));
+		keep_error(replay, process_totals_add(replay, replay->ending, interval));
 	watch_change(replay, REPLAY_RELEASED, interval, bytes);
 	if (by && by->kind == CALL_MMAP && !interval->attributes.protection)
 		ledger_replaces(&replay->ledger, by->allocation, interval->allocation);

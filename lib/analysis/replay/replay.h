@@ -51,8 +51,9 @@ const struct account *process_totals_owner(const struct replay *replay, const st
 /* The process has ended: release its own space at that time, without a releaser, and keep the figures. */
 struct mmt_error *process_totals_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
 
-/* Add an interval that is being released to what `replay->ending` held when it ended. */
-struct mmt_error *process_totals_take(struct replay *replay, const struct space_interval *interval) MMT_MUST_CHECK;
+/* Add an interval of the owner's space to what its process holds: now, or as it ended if `replay->ending`. */
+struct mmt_error *process_totals_add(struct replay *replay, const struct process *owner,
+				     const struct space_interval *interval) MMT_MUST_CHECK;
 
 /*
  * The process has ended. If another is alive at the end, or the parent forked another after it (or the parent's parent
