@@ -234,7 +234,7 @@ bool resolver_is_go(struct resolver *resolver, const struct space *space)
 		return false;
 	}
 	program = find_program(resolver, space);
-	return program && module_is_go(program);
+	return program && module_go(program);
 }
 
 bool resolver_has_module(const struct resolver *resolver, const struct space *space, const char *const *names)

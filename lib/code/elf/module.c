@@ -464,18 +464,12 @@ bool module_address(const struct module *module, uint64_t file_offset, uint64_t 
 	return best > 0;
 }
 
-/* NULL: none, or out of memory. */
-static const struct go_functions *go_of(struct module *module)
+const struct go_functions *module_go(struct module *module)
 {
 	if (!module->go_loaded && module->file.state == MODULE_READABLE)
 		module->go = go_functions_create(module->file.elf);
 	module->go_loaded = true;
 	return module->go;
-}
-
-bool module_is_go(struct module *module)
-{
-	return go_of(module);
 }
 
 /* NULL: none, or out of memory. */
@@ -557,7 +551,7 @@ static struct symbols *open_symbols(struct module *module, enum symbols_use use)
 	if (!file->image && fd < 0)
 		return NULL;
 	source.fd = fd;
-	source.go = go_of(module);
+	source.go = module_go(module);
 	return symbols_create(&source);
 }
 
@@ -693,7 +687,7 @@ struct code_place module_place(struct module *module, uint64_t address, bool is_
 
 	if (known)
 		return module->known_places.items[*known];
-	go = go_of(module);
+	go = module_go(module);
 	if (go && go_functions_row(go, address - is_return_address, &deduced, &keeps_frame_pointer)) {
 		place.row = keep_row(module->modules, &deduced);
 		if (place.row)

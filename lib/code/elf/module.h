@@ -60,8 +60,8 @@ enum module_state module_known_state(const struct module *module);
  * unknown. */
 char *module_missing_part(struct module *module);
 
-/* Whether the Go linker made it. */
-bool module_is_go(struct module *module);
+/* NULL: the Go linker did not make it, or out of memory. */
+const struct go_functions *module_go(struct module *module);
 
 /* Whether the ELF file contains the runtime of .NET. */
 bool module_contains_coreclr(struct module *module);
