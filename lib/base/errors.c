@@ -87,13 +87,6 @@ struct mmt_error *error_refused(const struct mmt_refusal *refusal, const char *f
 	return error;
 }
 
-struct mmt_error *error_set_code(struct mmt_error *error, enum mmt_error_code code)
-{
-	if (error != &error_no_memory)
-		error->code = code;
-	return error;
-}
-
 struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...)
 {
 	va_list arguments;

@@ -30,6 +30,3 @@ struct mmt_error *error_refused(const struct mmt_refusal *refusal, const char *f
 /* Prepends "context: " to the message of `cause` and returns it; takes `cause`. Code and errno are kept. NULL stays
  * NULL, so `return error_context(f(), "%s", path);` is allowed. */
 struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
-
-/* Changes the code of an error, for callers that know why the system call failed. Takes and returns `error`. */
-struct mmt_error *error_set_code(struct mmt_error *error, enum mmt_error_code code) MMT_MUST_CHECK;

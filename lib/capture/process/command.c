@@ -116,6 +116,7 @@ struct mmt_error *command_release(struct traced_command *command, int stop_fd, u
 {
 	struct pollfd items[] = {{.fd = command->error_pipe, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
 	uint64_t now_ns = clock_now_ns();
+	struct mmt_error *error;
 	int errno_value;
 	bool failed;
 
@@ -129,8 +130,12 @@ struct mmt_error *command_release(struct traced_command *command, int stop_fd, u
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "%s is a 32-bit program: its system calls cannot be recorded on a 64-bit kernel",
 				    command->name);
-	if (failed)
-		return error_set_code(error_system(errno_value, "cannot run %s", command->name), MMT_ERROR_COMMAND);
+	if (failed) {
+		error = error_system(errno_value, "cannot run %s", command->name);
+		if (error != &error_no_memory)
+			error->code = MMT_ERROR_COMMAND;
+		return error;
+	}
 	close_descriptor(&command->go_pipe[0]);
 	close_descriptor(&command->go_pipe[1]);
 	if (items[0].revents)
