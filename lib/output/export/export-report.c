@@ -183,7 +183,7 @@ void export_begin_buffers(struct buffer *const *buffers, size_t count)
 		buffer_init(buffers[i], LIMIT_EXPORT_BYTES);
 }
 
-struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count, struct mmt_error *error)
+struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count, bool failed, struct mmt_error *error)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct mmt_error *next = buffer_finish(buffers[i]);
@@ -194,7 +194,7 @@ struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count
 			error = next;
 		buffer_deinit(buffers[i]);
 	}
-	return error;
+	return !error && failed ? &error_no_memory : error;
 }
 
 static struct mmt_error *write_compressed(const struct export *export, export_function *write, FILE *below)

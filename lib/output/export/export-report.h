@@ -55,9 +55,9 @@ uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
 bool export_is_new(struct intern *table, const void *key, size_t size, uint64_t *number_ret, bool *failed);
 
 /* What a format puts together in several buffers: all of them begin empty, with LIMIT_EXPORT_BYTES. The second one
- * frees them, and returns `error` or, if that is NULL, the first error of a buffer. */
+ * frees them, and returns `error` or, if that is NULL, the first error of a buffer, or `failed`: out of memory. */
 void export_begin_buffers(struct buffer *const *buffers, size_t count);
-struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count,
+struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count, bool failed,
 				     struct mmt_error *error) MMT_MUST_CHECK;
 
 /* The lifetimes of a report's parts as events in time order, for formats that have events. A lifetime begins with an

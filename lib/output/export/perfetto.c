@@ -442,9 +442,7 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 			  mmt_mark_describe(&report->marks[i], text), 0);
 	}
 	put_regions(&perfetto);
-	error = export_end_buffers(buffers, count, error);
-	if (!error && perfetto.failed)
-		error = &error_no_memory;
+	error = export_end_buffers(buffers, count, perfetto.failed, error);
 	begin_sequence(&perfetto);
 	vector_deinit(&perfetto.runs);
 	return error;

@@ -339,9 +339,7 @@ struct mmt_error *export_pprof(const struct export *export, FILE *stream)
 		protobuf_string(&pprof.names, PROFILE_STRING_TABLE, intern_get(&pprof.strings, i, NULL));
 		write_names(&pprof);
 	}
-	error = export_end_buffers(buffers, count, NULL);
-	if (!error && pprof.failed)
-		error = &error_no_memory;
+	error = export_end_buffers(buffers, count, pprof.failed, NULL);
 	intern_deinit(&pprof.strings);
 	intern_deinit(&pprof.mappings);
 	intern_deinit(&pprof.functions);
