@@ -337,12 +337,7 @@ void heap_jobs_deinit(struct heap_jobs *jobs)
 	buffer_deinit(&jobs->answer);
 }
 
-static int compare_size(const void *left, const void *right)
-{
-	const struct traced_process *const *a = left, *const *b = right;
-
-	return order_of((*b)->resident_bytes, (*a)->resident_bytes);
-}
+COMPARISON(compare_size, struct traced_process *, order_of((*b)->resident_bytes, (*a)->resident_bytes))
 
 /* The largest processes have their turn. */
 static struct mmt_error *begin_round(struct recorder *recorder, enum mmt_heap_time when)

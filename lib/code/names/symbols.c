@@ -195,15 +195,9 @@ static bool add_symbol(struct symbols *symbols, int index)
 }
 
 /* Sort by address; the best name first. */
-static int compare_symbols(const void *left, const void *right)
-{
-	const struct symbol *a = left, *b = right;
-	int order = order_of(a->start, b->start) ?: order_of(a->rank, b->rank);
-
-	if (!order)
-		order = order_of(a->length, b->length) ?: memcmp(a->name, b->name, a->length);
-	return order ?: order_of(a->index, b->index);
-}
+COMPARISON(compare_symbols, struct symbol,
+	   order_of(a->start, b->start) ?: order_of(a->rank, b->rank) ?: order_of(a->length, b->length)
+	   ?: memcmp(a->name, b->name, a->length) ?: order_of(a->index, b->index))
 
 /* Whether the debug file has the module's load address: it has unless one of them was relocated after linking. */
 static bool has_same_addresses(Elf *module, Elf *debug)

@@ -111,12 +111,7 @@ static bool hand_over(struct pending_unmap *pending_unmap, uint64_t start, uint6
 	return true;
 }
 
-static int compare_pieces(const void *left, const void *right)
-{
-	const struct space_interval *a = left, *b = right;
-
-	return order_of(a->start, b->start);
-}
+COMPARISON(compare_pieces, struct space_interval, order_of(a->start, b->start))
 
 /* Collect in `spared` the ranges mapped after `call` took effect, in `taken` the pieces that it unmapped: in each
  * range, those of the oldest pending unmap. */
