@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <regex.h>
 
-#include "base/limits.h"
 #include "output/escape.h"
 #include "output/export/export-report.h"
 
@@ -137,11 +136,12 @@ static void put_time(struct heaptrack *heaptrack, uint64_t time_ns)
 struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
 {
 	struct heaptrack heaptrack = {.export = export, .stream = stream};
+	struct buffer *text = &heaptrack.text;
 	struct mmt_error *error;
 
 	if (regcomp(&heaptrack.allocation, "^(" EXPORT_ALLOCATION_FUNCTIONS ")(\\(|$)", REG_EXTENDED | REG_NOSUB) != 0)
 		return &error_no_memory;
-	buffer_init(&heaptrack.text, LIMIT_EXPORT_BYTES);
+	export_begin_buffers(&text, 1);
 	fprintf(stream, "v %x %x\n", HEAPTRACK_VERSION, FILE_VERSION);
 	fputs("X mmtrace export ", stream);
 	escape_write(export->report->input, ESCAPE_FOR_TERMINAL, stream);
@@ -163,10 +163,7 @@ struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
 			put_allocation(&heaptrack, sign, size + 1, trace, larger);
 	}
 	put_time(&heaptrack, export->report->to_ns);
-	error = buffer_finish(&heaptrack.text);
-	if (!error && heaptrack.failed)
-		error = &error_no_memory;
-	buffer_deinit(&heaptrack.text);
+	error = export_end_buffers(&text, 1, heaptrack.failed, NULL);
 	regfree(&heaptrack.allocation);
 	intern_deinit(&heaptrack.strings);
 	intern_deinit(&heaptrack.instructions);
