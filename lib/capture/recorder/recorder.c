@@ -78,8 +78,7 @@ void recorder_append(struct recorder *recorder, const void *record, size_t size,
 		return;
 	if (!recorder->first_ns || time_ns < recorder->first_ns)
 		recorder->first_ns = time_ns;
-	if (time_ns > recorder->last_ns)
-		recorder->last_ns = time_ns;
+	recorder->last_ns = larger_of(recorder->last_ns, time_ns);
 	recorder->round_bytes += size;
 	recorder->write_error = writer_append(recorder->writer, record, size);
 }

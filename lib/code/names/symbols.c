@@ -524,12 +524,11 @@ bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t 
 
 bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret)
 {
+	const struct symbol *symbol;
+
 	load(symbols);
-	array_each(symbol, symbols->table.items, symbols->table.count) {
-		if (!strcmp(symbol->name, name))
-			return symbols_function_range(symbols, symbol->start, start_ret, end_ret);
-	}
-	return false;
+	symbol = array_find(item, symbols->table.items, symbols->table.count, !strcmp(item->name, name));
+	return symbol && symbols_function_range(symbols, symbol->start, start_ret, end_ret);
 }
 
 enum module_state symbols_debug_state(const struct symbols *symbols)

@@ -190,13 +190,10 @@ static struct failed_move fail_at(const struct remap *remap, const struct space_
  * be moved. */
 static bool is_stuck_ring(const struct space *space, const struct space_attributes *attributes, uint64_t bytes)
 {
-	if (!attributes->ring)
-		return false;
-	for (size_t i = 0; i < space->rings.count; i++) {
-		if (space->rings.items[i].inode == attributes->inode)
-			return space->rules.protects_rings && bytes != space->rings.items[i].bytes;
-	}
-	return true;
+	const struct aio_ring *ring =
+	    array_find(item, space->rings.items, space->rings.count, item->inode == attributes->inode);
+
+	return attributes->ring && (!ring || (space->rules.protects_rings && bytes != ring->bytes));
 }
 
 /* Whether the kernel refuses to move this part, and whether it has unmapped the target by then. */
