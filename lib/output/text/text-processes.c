@@ -94,7 +94,6 @@ const char *text_measure_with_swap(const struct mmt_growth *growth)
 void text_put_measure(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	size_t brief = 0;
 
 	if (growth->by_pss)
 		text_add(text,
@@ -111,9 +110,8 @@ void text_put_measure(struct text *text, const struct mmt_report *report)
 			 growth->outside_bytes > 0 ? "stopped sharing" : "began sharing",
 			 text_change(text, growth->outside_bytes));
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
-	for (size_t i = 0; i < report->process_count; i++)
-		brief += report->processes[i].readings && report->processes[i].readings->brief;
-	if (brief)
+	if (array_find(process, report->processes, report->process_count,
+		       process->readings && process->readings->brief))
 		text_line(text, TEXT_PLAIN,
 			  "  Processes that came and went, such as one for each request, do not count.");
 	if (growth->pss_missing)
