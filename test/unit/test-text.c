@@ -2156,6 +2156,15 @@ START_TEST(unfreed_grows_while_rss_is_level)
 		   " after the start. But mappings that leak, most of them not resident, grew by 15.00 MiB since then");
 	ASSERT_ABSENT(text, "rather than a leak");
 	free(text);
+	/* What grows may take the place of pages that the kernel took back, such as those of files. */
+	report.growth.unfreed_growth_bytes = 0;
+	report.stall_count = 1;
+	report.stalls = &(struct mmt_stall){.count = 1};
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text, " after the start: memory was short, and the kernel may have made room for what grows.");
+	free(text);
+	report.stall_count = 0;
+	report.growth.unfreed_growth_bytes = 15 << 20;
 	report.growth.verdict = MMT_VERDICT_STEADY;
 	report.growth.settled_ns = 0;
 	text = render(&report, &(struct mmt_text_options){.width = 400});

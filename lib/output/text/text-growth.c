@@ -125,6 +125,8 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 			     ? ": the kernel refused it more memory, so it may be a leak that can get no further."
 			 : growth->unfreed_growth_bytes || mmt_report_has_leak(report)
 			     ? "."
+			 : report->stall_count
+			     ? ": memory was short, and the kernel may have made room for what grows."
 			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
 	case MMT_VERDICT_STEADY:
