@@ -80,7 +80,7 @@ START_TEST(frames)
 	ASSERT_HAS(text, "RunMain");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 2});
-	ASSERT_HAS(text, "      IL_STUB_PInvoke()   [jit]\n      ... 6 more frames\n");
+	ASSERT_HAS(text, "      IL_STUB_PInvoke()   [jit]\n      MyTest()            [jit]\n      ... 5 more frames\n");
 	free(text);
 }
 END_TEST
@@ -125,8 +125,8 @@ START_TEST(library_frames_are_omitted_first)
 	report.rows = &row;
 	report.row_count = 1;
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 9});
-	ASSERT_HAS(text, "      mmap                          app\n"
-			 "      ... 2 library frames\n"
+	ASSERT_HAS(text, "\n      ... 2 library frames\n"
+			 "      _int_malloc                   app\n"
 			 "      malloc                        app\n");
 	ASSERT_HAS(text, "      accept()                      app\n");
 	ASSERT_HAS(text, "      main                          app\n");
@@ -185,7 +185,8 @@ START_TEST(containers_are_folded)
 	free(text);
 	/* With frames that are omitted for want of room, they are one line. */
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 3});
-	ASSERT_HAS(text, "app\n      ... 5 library frames\n      keep() ");
+	ASSERT_HAS(text,
+		   "\n      ... 5 library frames\n      std::vector<char>::push_back(char&&)   app\n      keep() ");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "library frames");
@@ -219,7 +220,8 @@ START_TEST(named_function_stays)
 	report.causes = &cause;
 	report.cause_count = 1;
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 3});
-	ASSERT_HAS(text, "      mmap   app\n      f1     app\n      ... 5 more frames\n      f7     app\n");
+	ASSERT_HAS(text,
+		   "      mmap   app\n      f1     app\n      f2     app\n      ... 4 more frames\n      f7     app\n");
 	free(text);
 }
 END_TEST

@@ -228,7 +228,6 @@ static void choose_lines(const struct mmt_row *row, const char *named, size_t li
 		limit = count;
 	show(layout, find_line(layout, find_named(row, named)), 1, 1, limit);
 	show(layout, origin, 1, 1, limit);
-	show(layout, 0, 1, 1, limit);
 	show(layout, own, 1, 2, limit);
 	show(layout, count - 1, -1, outermost, limit);
 	show(layout, own - 1, -1, own > FOLD_MIN ? 1 : own, limit);
@@ -239,6 +238,8 @@ static void choose_lines(const struct mmt_row *row, const char *named, size_t li
 			show(layout, i, 1, 1, limit);
 	}
 	show(layout, own == origin ? own : 0, own == origin ? -1 : 1, count, limit);
+	if (count > 1 && layout->lines.items[1].shown)
+		layout->lines.items[0].shown = true;
 }
 
 /* The name where the module has a separate column. */
@@ -398,12 +399,11 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 
 		if (is_hidden(line)) {
 			/* The lines that are not shown, as one. */
-			bool library = i || line->kind == LINE_LIBRARY;
 			size_t frames = 0;
 
 			for (; i < layout.lines.count && is_hidden(&layout.lines.items[i]); i++)
 				frames += layout.lines.items[i].frames;
-			put_gap(text, frames, library && i <= layout.own ? "library " : "more ", indent);
+			put_gap(text, frames, i <= layout.own ? "library " : "more ", indent);
 			marks->cut = true;
 			continue;
 		}
