@@ -62,7 +62,10 @@ void text_choice(struct text *text, const struct mmt_report *report)
 
 void text_window(struct text *text, const struct mmt_report *report)
 {
-	if (report->windowed)
+	/* The start to another time needs no explanation. */
+	if (report->windowed && report->from_ns <= report->start_ns && report->allocations_to_ns == report->to_ns)
+		text_add(text, "  up to %s after the start", text_since(text, report, report->to_ns));
+	else if (report->windowed)
 		text_add(text, "  window: mapped from %s to %s, and still there at %s after the start",
 			 text_since(text, report, report->from_ns), text_since(text, report, report->allocations_to_ns),
 			 text_since(text, report, report->to_ns));
