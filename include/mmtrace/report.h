@@ -572,7 +572,7 @@ struct mmt_report {
 	size_t left_out_process_count; /* number of processes that the options do not select */
 	const struct mmt_row *rows;    /* by id: largest memory_bytes first, then the largest without memory */
 	size_t row_count;
-	const struct mmt_cause *causes; /* leaks first, then by memory_bytes; only if rows are stacks */
+	const struct mmt_cause *causes; /* leaks of some size first, then by memory_bytes; only if rows are stacks */
 	size_t cause_count;
 	MMT_REPORT_FIGURES(MMT_MEMBER) /* sums of the rows, or of the processes */
 	/* The recorded group, or else `limiting_group`. NULL: none was recorded, or it has no counters. */

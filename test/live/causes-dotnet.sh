@@ -11,5 +11,6 @@ dotnet --list-runtimes | grep -q '^Microsoft.NETCore.App 10\.' || skip "no .NET 
 	fail "build: $(cat build.log)"
 
 record_cause env DOTNET_CLI_TELEMETRY_OPTOUT=1 dotnet "$directory/program/bin/Release/net10.0/Grow.dll"
-expect_cause 'dotnet-gcdump collect'
+expect_cause 'dotnet-gcdump report'
+expect_next "dotnet-gcdump report -p $pid"
 expect_json '[.groups[] | select(.pattern == "gc-heap") | .memory_bytes] | add > 60000000'

@@ -12,6 +12,7 @@ java=(java -Xmx512m -XX:+UseSerialGC -cp "$directory")
 
 record_cause "${java[@]}" Grow direct
 expect_cause '-XX:MaxDirectMemorySize limits them'
+expect_next "jcmd $pid GC.class_histogram"
 expect_json '[.groups[] | select(.pattern == "direct-buffer") | .unfreed_bytes] | add >= 64 * 1048576'
 expect_json '[.causes[] | select(.pattern == "direct-buffer") | .memory_bytes] | add >= 64 * 1048576'
 expect_no_cause 'heap of Java'
@@ -23,6 +24,7 @@ expect_no_cause 'MaxDirectMemorySize'
 # pointers. test-growth-parts.c has the layouts of other collectors and runtimes.
 record_cause "${java[@]}" -Xms512m -Xmx40g Grow heap
 expect_cause 'heap of Java'
+expect_next "jcmd $pid GC.class_histogram"
 expect_no_cause 'MaxDirectMemorySize'
 "$MMTRACE" report --no-pager -i "$recording" | grep -qE '^ +\+[0-9.]+ MiB  touched in the heap of Java' ||
 	! jq -e '.growth.pages_end_bytes' report.json || fail "the growth is not that of Java's heap: $(cat report.txt)"

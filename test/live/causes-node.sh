@@ -11,9 +11,11 @@ grow=$SOURCE/test/workload/causes/grow.js
 
 record_cause node "$grow" buffers
 expect_cause 'process.memoryUsage().arrayBuffers'
+expect_next "node inspect -p $pid"
 expect_json '[.groups[] | select(.pattern == "array-buffer") | .unfreed_bytes] | add >= 64 * 1048576'
 record_cause node "$grow" reused
 expect_no_cause 'arrayBuffers'
 record_cause node "$grow" heap
-expect_cause 'heapsnapshot-signal=SIGUSR2 and compare'
+expect_cause 'JavaScript heap'
+expect_next "node inspect -p $pid"
 expect_no_cause 'arrayBuffers'

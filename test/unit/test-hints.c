@@ -116,6 +116,18 @@ START_TEST(threads_that_run_or_finished)
 }
 END_TEST
 
+/* The command is the last sentence, and fits on a line with any PID. */
+static void assert_next(const char *hint)
+{
+	const char *next = strstr(hint, "Next: ");
+
+	if (!next)
+		return;
+	ck_assert_msg(!strncmp(next - 2, ". ", 2) && next[strlen("Next: ")] == '`' && !strstr(next + 1, ". "), "%s",
+		      hint);
+	ck_assert_msg(strlen(next) + strlen("1234567") - strlen("PID") <= 80, "%s", hint);
+}
+
 START_TEST(tools_of_the_runtime)
 {
 	static const struct {
@@ -125,7 +137,13 @@ START_TEST(tools_of_the_runtime)
 	    {"libjvm.so", "os::commit_memory", "jcmd PID GC.heap_info", MMT_PATTERN_GC_HEAP},
 	    {"libcoreclr.so", NULL, "dotnet-gcdump", MMT_PATTERN_GC_HEAP},
 	    {"libclrgc.so", NULL, "dotnet-gcdump", MMT_PATTERN_GC_HEAP},
-	    {"node", "v8::internal::Heap::Grow", "--heapsnapshot-signal", MMT_PATTERN_GC_HEAP},
+	    {"node", "v8::internal::Heap::Grow", "node inspect -p PID", MMT_PATTERN_GC_HEAP},
+	    {"libnode.so.108", "v8::internal::Heap::Grow", "node inspect -p PID", MMT_PATTERN_GC_HEAP},
+	    /* Its signal would kill Chromium. */
+	    {"chromium", "v8::internal::Heap::Grow", "two heap snapshots", MMT_PATTERN_GC_HEAP},
+	    {"node", "v8::internal::BackingStore::Allocate", "node inspect -p PID", MMT_PATTERN_ARRAY_BUFFER},
+	    {"chromium", "v8::internal::BackingStore::Allocate", "a heap snapshot", MMT_PATTERN_ARRAY_BUFFER},
+	    {"node_exporter", "runtime.sysMap", "go tool pprof", MMT_PATTERN_GC_HEAP},
 	    {"server", "runtime.sysMap", "go tool pprof", MMT_PATTERN_GC_HEAP},
 	    {"something", NULL, "a heap dump", MMT_PATTERN_GC_HEAP},
 	    {"python3.11", "_PyObject_ArenaMmap", "tracemalloc", MMT_PATTERN_PYTHON},
@@ -144,6 +162,7 @@ START_TEST(tools_of_the_runtime)
 		row.frames = frames;
 		row.frame_count = 2;
 		assert_hint(&row, 1, cases[i].words);
+		assert_next(hints_of_row(&row, 1, SEVERAL));
 	}
 }
 END_TEST

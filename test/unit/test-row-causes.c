@@ -41,7 +41,7 @@ static struct mmt_report report;
 static struct arena arena;
 
 /* Numbers them, and gives each a resident mapping of `memory_bytes` if nothing else is set. */
-static void build(size_t count, const struct mmt_row *given)
+static void build_with(struct mmt_growth growth, size_t count, const struct mmt_row *given)
 {
 	memset(rows, 0, sizeof(rows));
 	for (size_t i = 0; i < count; i++) {
@@ -51,8 +51,13 @@ static void build(size_t count, const struct mmt_row *given)
 			rows[i].unfreed_bytes = rows[i].committed_bytes = rows[i].resident_bytes = rows[i].memory_bytes;
 		rows[i].unfreed_count = rows[i].unfreed_bytes > 0;
 	}
-	report = (struct mmt_report){.rows = rows, .row_count = count};
+	report = (struct mmt_report){.rows = rows, .row_count = count, .growth = growth};
 	ck_assert_ptr_null(row_causes_build(&report, rows, &no_build_ids, &arena));
+}
+
+static void build(size_t count, const struct mmt_row *given)
+{
+	build_with((struct mmt_growth){0}, count, given);
 }
 
 #define BUILD(...)                                                                                                     \
@@ -258,6 +263,22 @@ START_TEST(reservations_with_memory_are_not_joined)
 	ck_assert_uint_eq(rows[1].joined_to, 0);
 	ck_assert_uint_eq(report.cause_count, 1);
 	assert_cause(0, "load (server)", MMT_PATTERN_NONE, 510, 2);
+}
+END_TEST
+
+/* Beside a large growth of other memory, a heap that grows by little is not the first cause; a leak is. */
+START_TEST(a_heap_that_grows_by_little_is_not_the_first)
+{
+	const struct mmt_row given[] = {{STACK(load), .memory_bytes = 64 << 10, .pattern = MMT_PATTERN_GC_HEAP},
+					{STACK(parse), .memory_bytes = _i == 1 ? 1 << 10 : 1023,
+					 .pattern = _i == 2 ? 0 : MMT_PATTERN_HEAP,
+					 .verdict = _i == 2 ? MMT_ROW_LEAK : MMT_ROW_KEEPS_GROWING}};
+	const struct mmt_growth growth = {.verdict = _i == 3 ? MMT_VERDICT_STEADY : MMT_VERDICT_GROWING,
+					  .end_bytes = 64 << 10};
+
+	build_with(growth, 2, given);
+	ck_assert_uint_eq(report.cause_count, 2);
+	ck_assert_uint_eq(*report.causes[0].rows, _i ? 2 : 1);
 }
 END_TEST
 
@@ -1046,6 +1067,7 @@ Suite *test_suite(void)
 			lost_calls_have_no_function, commits_belong_to_the_reservation,
 			reservations_with_memory_are_not_joined, a_leak_of_a_sixteenth_decides, figures_are_sums);
 	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
+	tcase_add_loop_test(tcase, a_heap_that_grows_by_little_is_not_the_first, 0, 4);
 	tcase = add_tcase(suite, "together");
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, stacks_of_one_cause_leak_together, one_verdict_in_every_grouping,

@@ -2409,6 +2409,63 @@ START_TEST(first_screen_fits)
 }
 END_TEST
 
+/* The command for what stands first is on the first screen, of a process that runs and may grow; and the rest below. */
+START_TEST(command_of_the_runtime)
+{
+	static const char hint[] = "heap of Java. Next: `jcmd PID GC.class_histogram` shows which objects are kept";
+	static const char last[] = "\nnext: `jcmd 1234 GC.class_histogram` shows which objects are kept\ntrust: ";
+	struct mmt_process processes[] = {{.pid = 1234, .runtime = "java"}, {.pid = 5}}, *process = processes;
+	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE, .bytes = 512 << 20, .hint = hint};
+	static const int32_t pids[] = {1234};
+	struct mmt_report report = sample_report();
+	struct mmt_row row = report.rows[0];
+	char *text;
+
+	row.hint = hint;
+	row.pids = pids;
+	row.pid_count = 1;
+	report.rows = &row;
+	report.row_count = 1;
+	report.processes = processes;
+	report.process_count = 1;
+	report.growth.verdict = MMT_VERDICT_GROWING;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, last);
+	ASSERT_HAS(strstr(text, last), "\n      heap of Java. Next: `jcmd PID");
+	free(text);
+	process->container_pid = 7;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\nnext, in its container: `jcmd 7 GC.class_histogram` shows");
+	free(text);
+	process->container_pid = 1234;
+	/* Of older memory, which is more, that of the process with a runtime. */
+	row.hint = NULL;
+	report.growth.parts = &part;
+	report.growth.part_count = 1;
+	report.growth.parts_known = true;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, last);
+	ASSERT_HAS(text, "                heap of Java\n");
+	free(text);
+	process->runtime = NULL;
+	report.process_count = 2;
+	text = render(&report, &(struct mmt_text_options){0});
+	ck_assert_ptr_null(strstr(text, "\nnext"));
+	free(text);
+	row.hint = hint;
+	report.growth.part_count = 0;
+	report.growth.verdict = MMT_VERDICT_PLATEAU;
+	text = render(&report, &(struct mmt_text_options){0});
+	ck_assert_ptr_null(strstr(text, "\nnext"));
+	free(text);
+	report.growth.verdict = MMT_VERDICT_GROWING;
+	process->ended = true;
+	text = render(&report, &(struct mmt_text_options){0});
+	ck_assert_ptr_null(strstr(text, "\nnext"));
+	free(text);
+}
+END_TEST
+
 /* Without rows, or beside smaller ones, the stack that touched most is the first; below, it stands with all its frames.
  */
 START_TEST(touched_stack_is_on_the_first_screen)
@@ -3018,10 +3075,10 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_tests(cases, rows_fit_the_terminal, stacks_fit_the_terminal, notes_fit_the_terminal,
-			notes_that_are_alike_are_one, first_screen_fits, touched_stack_is_on_the_first_screen,
-			parts_stand_above_if_they_are_the_answer, notes_on_missing_names_precede_the_figures,
-			commits_elsewhere_and_lost_calls, names_classes_and_windows, reclaim_is_said,
-			failures_and_threads, formats, diff);
+			notes_that_are_alike_are_one, first_screen_fits, command_of_the_runtime,
+			touched_stack_is_on_the_first_screen, parts_stand_above_if_they_are_the_answer,
+			notes_on_missing_names_precede_the_figures, commits_elsewhere_and_lost_calls,
+			names_classes_and_windows, reclaim_is_said, failures_and_threads, formats, diff);
 	tcase_add_loop_test(cases, verdict_of_diff, 0, 8);
 	tcase_add_test(cases, diff_of_unequal_recordings);
 	tcase_add_test(cases, diff_of_one_process);

@@ -35,8 +35,8 @@ static const struct {
     [MMT_PATTERN_DIRECT_BUFFER] =
 	{"direct-buffer", false,
 	 "direct ByteBuffers or Unsafe memory of Java, outside its heap, freed when their owner is collected. A leak "
-	 "if the program keeps them: `jcmd PID GC.class_histogram` counts java.nio.DirectByteBuffer; "
-	 "-XX:MaxDirectMemorySize limits them"},
+	 "if the program keeps them; -XX:MaxDirectMemorySize limits them. Next: `jcmd PID GC.class_histogram` counts "
+	 "java.nio.DirectByteBuffer"},
     [MMT_PATTERN_JVM_NATIVE] =
 	{"jvm-native", true,
 	 "native memory of the JVM itself: start Java with -XX:NativeMemoryTracking=summary, then `jcmd PID "
@@ -44,8 +44,7 @@ static const struct {
     [MMT_PATTERN_ARRAY_BUFFER] =
 	{"array-buffer", false,
 	 "contents of Buffers or ArrayBuffers, outside the JavaScript heap, freed when their owner is collected. A "
-	 "leak if the program keeps them: process.memoryUsage().arrayBuffers is their sum, and a heap snapshot (node "
-	 "--heapsnapshot-signal=SIGUSR2) shows what holds them"},
+	 "leak if the program keeps them: a heap snapshot shows what holds them"},
     [MMT_PATTERN_FILE] = {"file", false,
 			  "files mapped and not unmapped: a leak if the number of mappings keeps growing; munmap() "
 			  "ends it. Unchanged pages are page cache, which the kernel takes back when memory is short"},
@@ -61,11 +60,12 @@ static const struct {
 			 "io_destroy() ends it. They also count against fs.aio-max-nr"},
     [MMT_PATTERN_METASPACE] = {"metaspace", true,
 			       "Metaspace of Java: its classes, which stay until their class loader is collected. If "
-			       "it keeps growing, classes are loaded again and again: `jcmd PID VM.classloader_stats` "
-			       "shows by which class loaders; -XX:MaxMetaspaceSize limits it"},
+			       "it keeps growing, classes are loaded again and again; -XX:MaxMetaspaceSize limits it. "
+			       "Next: `jcmd PID VM.classloader_stats` shows by which class loaders"},
     [MMT_PATTERN_PYTHON] = {"python", true,
 			    "object arenas of Python: grew in calls from this stack; others may keep them. A leak "
-			    "if the program keeps objects: tracemalloc or memray shows which"},
+			    "if the program keeps objects: tracemalloc shows which. Next: `memray attach PID` shows "
+			    "who makes more, if it can import memray"},
 };
 
 const char *mmt_pattern_name(enum mmt_pattern pattern)
@@ -99,45 +99,55 @@ static const char *hint_of_arenas(enum arena_use use)
 					     : mmt_pattern_explanation(MMT_PATTERN_ARENA);
 }
 
+static const char dotnet_heap[] =
+    "memory of the .NET runtime, mostly its garbage-collected heap, which keeps memory that it has collected. A leak "
+    "only if the part in use keeps growing (`dotnet-counters monitor -p PID`); DOTNET_GCHeapHardLimit limits it. Next: "
+    "`dotnet-gcdump report -p PID` shows which objects are kept";
+
+/* That of Node alone: in other programs with V8, there is no such debugger, and the signal that opens it kills. */
+#define NODE_SNAPSHOTS " Next: `node inspect -p PID`, takeHeapSnapshot(): compare two in DevTools"
+
+static const char node_heap[] =
+    "JavaScript heap, which keeps memory that it has collected for a while. A leak only if objects stay reachable; "
+    "--max-old-space-size limits it." NODE_SNAPSHOTS;
+static const char node_buffers[] =
+    "contents of Buffers or ArrayBuffers, outside the JavaScript heap, freed when their owner is collected. A leak if "
+    "the program keeps them: process.memoryUsage().arrayBuffers is their sum." NODE_SNAPSHOTS;
+
 /* Managed heaps, and allocators that malloc calls or that replace it. */
 static const struct {
-	const char *module, *function; /* prefixes of a frame's names; NULL: any */
+	const char *module, *function; /* prefixes of a frame's names, behind "lib"; NULL: any */
 	const char *label;	       /* name of a growth part's runtime; NULL: none */
 	enum mmt_pattern pattern;
 	const char *hint;
 } variants[] = {
-    {"libjvm.so", NULL, "Java", MMT_PATTERN_GC_HEAP,
-     "heap of Java, which keeps memory that it has collected, up to -Xmx. `jcmd PID GC.heap_info` shows how much of it "
-     "is used: a leak only if that keeps growing; then `jcmd PID GC.class_histogram`, or JFR, shows which objects are "
-     "kept"},
-    {"libcoreclr", NULL, ".NET", MMT_PATTERN_GC_HEAP,
-     "memory of the .NET runtime, mostly its garbage-collected heap, which keeps memory that it has collected. "
-     "`dotnet-counters monitor -p PID` shows how much is used: a leak only if that keeps growing; then `dotnet-gcdump "
-     "collect -p PID` shows which objects are kept. DOTNET_GCHeapHardLimit limits it"},
-    {"libclrgc", NULL, NULL, MMT_PATTERN_GC_HEAP,
-     "garbage-collected heap of .NET, which keeps memory that it has collected. `dotnet-counters monitor -p PID` shows "
-     "how much is used: a leak only if that keeps growing; then `dotnet-gcdump collect -p PID` shows which objects are "
-     "kept. DOTNET_GCHeapHardLimit limits it"},
-    {NULL, "v8::", "Node", MMT_PATTERN_GC_HEAP,
+    {"jvm.so", NULL, "Java", MMT_PATTERN_GC_HEAP,
+     "heap of Java, which keeps memory that it has collected, up to -Xmx. A leak only if the part in use keeps growing "
+     "(`jcmd PID GC.heap_info`). Next: `jcmd PID GC.class_histogram` shows which objects are kept"},
+    {"coreclr", NULL, ".NET", MMT_PATTERN_GC_HEAP, dotnet_heap},
+    {"clrgc", NULL, NULL, MMT_PATTERN_GC_HEAP, dotnet_heap},
+    {"node", "v8::", "Node", MMT_PATTERN_GC_HEAP, node_heap},
+    {NULL, "v8::", NULL, MMT_PATTERN_GC_HEAP,
      "JavaScript heap, which keeps memory that it has collected for a while. A leak only if objects stay reachable: "
-     "start Node with --heapsnapshot-signal=SIGUSR2 and compare two heap snapshots; --max-old-space-size limits it"},
+     "compare two heap snapshots"},
+    {"node", NULL, NULL, MMT_PATTERN_ARRAY_BUFFER, node_buffers},
     {NULL, "runtime.", "Go", MMT_PATTERN_GC_HEAP,
      "heap of Go: grew in calls from this stack; others may keep it. Memory goes back some time after it was "
-     "collected. A leak only if objects stay reachable: `go tool pprof` with a heap profile (net/http/pprof) shows "
-     "which; GOMEMLIMIT and GOGC limit it"},
+     "collected; GOMEMLIMIT and GOGC limit it. A leak only if objects stay reachable. Next: `go tool pprof "
+     "http://HOST:PORT/debug/pprof/heap` (net/http/pprof)"},
     {"beam.", NULL, "Erlang", MMT_PATTERN_GC_HEAP,
      "memory of the Erlang runtime: heaps of its processes, binaries and ETS tables. A leak only if these keep "
      "growing: erlang:memory() in its shell shows which kind grows; process_info(Pid, memory) and ets:info(Table, "
      "memory) show which process or table, and erlang:garbage_collect(Pid) frees binaries that a process holds"},
-    {"libjemalloc", NULL, NULL, MMT_PATTERN_HEAP,
+    {"jemalloc", NULL, NULL, MMT_PATTERN_HEAP,
      "jemalloc's memory: grew in calls from this stack; others may keep it. A heap profile "
      "(MALLOC_CONF=prof:true, jeprof) shows which blocks are not freed; "
      "MALLOC_CONF=dirty_decay_ms:1000,muzzy_decay_ms:0 gives free pages back sooner"},
-    {"libtcmalloc", NULL, NULL, MMT_PATTERN_HEAP,
+    {"tcmalloc", NULL, NULL, MMT_PATTERN_HEAP,
      "tcmalloc's memory: grew in calls from this stack; others may keep it. A heap profile (HEAPPROFILE=FILE, "
      "pprof; libtcmalloc_minimal writes none, libtcmalloc does) shows which blocks are not freed; "
      "TCMALLOC_RELEASE_RATE=10 gives free pages back sooner"},
-    {"libmimalloc", NULL, NULL, MMT_PATTERN_HEAP,
+    {"mimalloc", NULL, NULL, MMT_PATTERN_HEAP,
      "mimalloc's memory: grew in calls from this stack; others may keep it. MIMALLOC_SHOW_STATS=1 shows how much "
      "is in use; MIMALLOC_PURGE_DELAY=0 (before version 2.1: MIMALLOC_RESET_DELAY=0) gives free pages back sooner"},
 };
@@ -162,8 +172,8 @@ static const char *hint_of_stacks(const struct mmt_row *row, uint64_t live_threa
 		return "stacks of threads that finished and were never joined or detached: a leak. Call pthread_join() "
 		       "or pthread_detach() for every thread";
 	return finished ? mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK)
-			: "stacks of threads that still run: a leak if their number keeps growing. `gdb -p PID -batch "
-			  "-ex 'thread apply all bt'` shows what they wait for; a thread pool limits them";
+			: "stacks of threads that still run: a leak if their number keeps growing; a thread pool "
+			  "limits them. Next: `gdb -p PID -batch -ex 'thread apply all bt'` shows what they wait for";
 }
 
 /* Whether most of what it mapped is still mapped, in many mappings, and of the class that the pattern is about. */
@@ -200,7 +210,9 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum 
 	}
 	for (size_t i = 0; large && i < sizeof(variants) / sizeof(*variants); i++) {
 		for (size_t j = 0; variants[i].pattern == row->pattern && j < row->frame_count; j++) {
-			if (matches(row->frames[j]->module, variants[i].module) &&
+			const char *module = row->frames[j]->module;
+
+			if (matches(module && starts_with(module, "lib") ? module + 3 : module, variants[i].module) &&
 			    matches(row->frames[j]->function, variants[i].function))
 				return variants[i].hint;
 		}

@@ -153,8 +153,6 @@ static const char *name_class(enum mmt_class memory_class)
 										    : mmt_class_name(memory_class);
 }
 
-#define OLDER_SHOWN 2
-
 static uint64_t largest_cause(const struct mmt_report *report, size_t count)
 {
 	uint64_t most = 0;
@@ -174,43 +172,82 @@ const struct mmt_growth_part *text_first_touched(const struct text *text, const 
 		       report->options.classes || selection_has_patterns(report);
 
 	/* A leak is the answer, whatever else was touched. */
-	return array_find(part, report->growth.parts,
-			  of_rows || mmt_report_has_leak(report) ? 0 : report->growth.part_count,
+	return array_find(part, report->growth.parts, of_rows || text_has_leak(report) ? 0 : report->growth.part_count,
 			  part->toucher_count && text_knows_toucher(&part->touchers[0]) &&
 			      part->touchers[0].bytes > most && part->touchers[0].bytes >= TEXT_TOUCHER_BYTES_MIN);
 }
 
-/* Memory mapped before, which no row shows, if it grew by more than any cause holds. */
-static void put_older(struct text *text, const struct mmt_report *report, const struct cause_selection *selection)
+const struct mmt_growth_part *text_first_older(const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	uint64_t most = largest_cause(report, selection->shown);
+	uint64_t most = largest_cause(report, selection_of_causes(report, SIZE_MAX).shown);
 
-	for (size_t i = 0, shown = 0; growth->parts_known && i < growth->part_count && shown < OLDER_SHOWN; i++) {
-		const struct mmt_growth_part *part = &growth->parts[i];
+	return array_find(part, growth->parts, growth->parts_known ? growth->part_count : 0,
+			  part->place == MMT_GROWTH_BEFORE && part->bytes > 0 &&
+			      (uint64_t)part->bytes > most + most / TEXT_NEGLIGIBLE);
+}
 
-		if (part->place != MMT_GROWTH_BEFORE || part->bytes <= 0 ||
-		    (uint64_t)part->bytes <= most + most / TEXT_NEGLIGIBLE)
-			continue;
-		text_format(text, TEXT_STRONG, "   %10s", text_bytes(text, (uint64_t)part->bytes));
-		text_pad_to(text, VERDICT_COLUMN);
-		text_put(text, TEXT_PLAIN, "-");
-		text_pad_to(text, KIND_COLUMN);
-		text_format(text, TEXT_PLAIN, "%.5s", name_class(part->memory_class));
-		text_pad_to(text, NAME_COLUMN);
-		text_add_kind(text, part);
-		text_add(text, ", before");
-		/* A guess from a few samples, or code without a name, is no answer. */
-		if (part->toucher_count && part->touchers[0].bytes >= (uint64_t)part->bytes / 8 &&
-		    part->touchers[0].error_bytes <= part->touchers[0].bytes / 2 &&
-		    part->touchers[0].origin < part->touchers[0].frame_count) {
-			text_add(text, ", touched by %s, ", part->touchers[0].name);
-			text_add_touched(text, &part->touchers[0]);
-			text_add(text, " of %s", text_bytes(text, (uint64_t)part->bytes));
-		}
-		text_end_sentence(text, TEXT_STRONG, NAME_COLUMN);
-		shown++;
+void text_find_next(struct text *text, const struct mmt_report *report)
+{
+	enum mmt_verdict verdict = report->growth.verdict;
+	const struct mmt_growth_part *part = text_first_touched(text, report) ?: text_first_older(report);
+	size_t first = report->cause_count ? *report->causes[0].rows - 1 : 0;
+	const struct mmt_row *row = first < report->row_count ? &report->rows[first] : NULL;
+	const char *hint = part ? part->hint : row ? row->hint : NULL;
+	const struct mmt_process *most = NULL;
+
+	if (!hint || !strstr(hint, TEXT_NEXT) || (verdict != MMT_VERDICT_GROWING && verdict != MMT_VERDICT_TOO_SHORT))
+		return;
+	array_each(process, report->processes, report->process_count) {
+		bool is_of_cause = part ? process->runtime || report->process_count == 1
+					: row->pid_count && process->pid == *row->pids;
+
+		if (is_of_cause && (!most || mmt_process_growth(process) > mmt_process_growth(most)))
+			most = process;
 	}
+	if (!most || most->ended)
+		return;
+	text->next_hint = hint;
+	text->next_process = most;
+}
+
+void text_next(struct text *text)
+{
+	const struct mmt_process *process = text->next_process;
+	const char *command, *pid;
+
+	if (!text->next_hint)
+		return;
+	command = strstr(text->next_hint, TEXT_NEXT) + strlen(TEXT_NEXT);
+	pid = strstr(command, "PID");
+	text_put(text, TEXT_STRONG, "next");
+	if (process->container_pid && process->container_pid != process->pid)
+		text_add(text, ", in its container");
+	text_add(text, ": %.*s", pid ? (int)(pid - command) : (int)strlen(command), command);
+	if (pid)
+		text_add(text, "%" PRId32 "%s", process->container_pid ?: process->pid, pid + strlen("PID"));
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
+}
+
+static void put_older(struct text *text, const struct mmt_growth_part *part)
+{
+	text_format(text, TEXT_STRONG, "   %10s", text_bytes(text, (uint64_t)part->bytes));
+	text_pad_to(text, VERDICT_COLUMN);
+	text_put(text, TEXT_PLAIN, "-");
+	text_pad_to(text, KIND_COLUMN);
+	text_format(text, TEXT_PLAIN, "%.5s", name_class(part->memory_class));
+	text_pad_to(text, NAME_COLUMN);
+	text_add_kind(text, part);
+	text_add(text, ", before");
+	/* A guess from a few samples, or code without a name, is no answer. */
+	if (part->toucher_count && part->touchers[0].bytes >= (uint64_t)part->bytes / 8 &&
+	    part->touchers[0].error_bytes <= part->touchers[0].bytes / 2 &&
+	    part->touchers[0].origin < part->touchers[0].frame_count) {
+		text_add(text, ", touched by %s, ", part->touchers[0].name);
+		text_add_touched(text, &part->touchers[0]);
+		text_add(text, " of %s", text_bytes(text, (uint64_t)part->bytes));
+	}
+	text_end_sentence(text, TEXT_STRONG, NAME_COLUMN);
 }
 
 void text_causes(struct text *text, const struct mmt_report *report)
@@ -218,12 +255,14 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	struct cause_selection selection = selection_of_causes(report, text->room->causes);
 	bool stacks = report->by == MMT_BY_STACK || (report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD);
 	int64_t rate = selection.rest_bytes_per_minute;
+	const struct mmt_growth_part *older = text_first_older(report);
 	const char *meaning = NULL;
 	bool ordered = true;
 
 	if (!selection.count || (selection.count == 1 && mmt_report_cause(report, 0).row_count == 1) ||
 	    mmt_report_has_nothing_to_see(report))
 		return;
+	text->has_table = true;
 	text_end_line(text);
 	for (size_t i = 0; i + 1 < selection.shown; i++)
 		ordered &= mmt_report_cause(report, i).memory_bytes >= mmt_report_cause(report, i + 1).memory_bytes;
@@ -236,7 +275,8 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	if (report->then_by != MMT_BY_STACK)
 		text_format(text, TEXT_FAINT, " / %s", mmt_row_key_name(report->then_by));
 	text_end_line(text);
-	put_older(text, report, &selection);
+	if (older)
+		put_older(text, older);
 	for (size_t i = 0; i < selection.shown; i++) {
 		struct mmt_cause cause = mmt_report_cause(report, i);
 		struct verdict_word verdict = text_verdict_word(report, cause.verdict);

@@ -269,10 +269,16 @@ void text_add_kind(struct text *text, const struct mmt_growth_part *part)
 
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 {
+	size_t size;
+
 	if (!part->hint || !(text->room->hints || text->below))
 		return;
+	/* The command is a line of its own on the first screen. */
+	size = part->hint == text->next_hint && !text->below ? (size_t)(strstr(part->hint, TEXT_NEXT) - part->hint)
+							     : strlen(part->hint);
 	text_pad_to(text, PART_INDENT);
-	text_put_sentence(text, TEXT_FAINT, part->hint, PART_INDENT);
+	text_add(text, "%.*s", (int)size, part->hint);
+	text_end_sentence(text, TEXT_FAINT, PART_INDENT);
 }
 
 #define TOUCHERS_SHOWN 3
@@ -307,7 +313,7 @@ static void put_touchers(struct text *text, const struct mmt_report *report, con
 	missing = part->unattributed_bytes + (named ? 0 : others);
 	if (text_has_sentence(text) && others > part->touched_bytes / TEXT_NEGLIGIBLE)
 		text_add(text, "; others: %s", text_bytes(text, others));
-	if (!mmt_report_has_leak(report) && missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE &&
+	if (!text_has_leak(report) && missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE &&
 	    (!named || missing > part->touched_error_bytes) &&
 	    missing > magnitude_of(mmt_growth_change(&report->growth)) / TEXT_NEGLIGIBLE)
 		text_add(text, "%s%s not attributed: %s brought it in, as with fork(2), MAP_POPULATE or few huge pages",
@@ -353,7 +359,7 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 			 text_bytes(text, part->mapped_bytes - part->filled_bytes));
 		text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 	}
-	if (part->place == MMT_GROWTH_BEFORE && !mmt_report_has_leak(report))
+	if (part->place == MMT_GROWTH_BEFORE && !text_has_leak(report))
 		text_put_part_hint(text, part);
 }
 

@@ -333,7 +333,8 @@ static void put_identity(struct text *text, const struct mmt_report *report, con
 	const struct mmt_cause *cause = row->cause ? &report->causes[row->cause - 1] : NULL;
 
 	/* Hints are static texts: print each one once. */
-	if (row->hint && explanations->hints[row->pattern] != row->hint && (text->room->hints || text->below)) {
+	if (row->hint && explanations->hints[row->pattern] != row->hint &&
+	    (text->below || (text->room->hints && row->hint != text->next_hint))) {
 		put_line(text, row->hint);
 		explanations->hints[row->pattern] = row->hint;
 	}
@@ -396,7 +397,8 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 		first = selection->count;
 	for (size_t i = 0; i < selection->count; i++) {
 		const struct mmt_row *row = selection->rows[i];
-		bool complete = text->room->extras && text_stack_is_complete(text, row);
+		bool complete = text->room->extras && text_stack_is_complete(text, row) &&
+				(!row->hint || row->hint != text->next_hint);
 
 		/* The first row stands below, too, if something of it was left out. */
 		if (text->below ? i == first && complete : i != first)
@@ -447,6 +449,7 @@ const struct text_room text_rooms[TEXT_ROOMS] = {
     {4, 2, 1, 1, false, false},
     {3, 2, 1, 0, false, false},
     {2, 2, 1, 0, false, false},
+    {2, 1, 1, 0, false, false},
     {2, 1, 0, 0, false, false},
 };
 
@@ -482,10 +485,11 @@ static void put_first_screen(struct text *text, const struct mmt_report *report,
 			put_nothing_unfreed(text, report);
 		text_touchers(text, report, &explanations->marks);
 		put_rows(text, report, selection, explanations);
-		if (sound) {
+		if (sound || text->next_hint)
 			text_end_line(text);
+		text_next(text);
+		if (sound)
 			text_trust(text, report);
-		}
 		fits = !text->options->width || text->lines <= lines || i + 1 == TEXT_ROOMS;
 		text->no_memory |= fclose(text->stream) != 0;
 		if (fits && screen)
@@ -509,6 +513,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	if (error)
 		return error;
 	text_begin(&text, stream, options);
+	text_find_next(&text, report);
 	put_first_screen(&text, report, &selection, &explanations);
 	text.below = true;
 	put_rows(&text, report, &selection, &explanations);

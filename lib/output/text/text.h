@@ -19,7 +19,7 @@ struct text_room {
 	bool extras, hints;
 };
 
-#define TEXT_ROOMS 16
+#define TEXT_ROOMS 17
 extern const struct text_room text_rooms[TEXT_ROOMS]; /* from most to least */
 
 struct text {
@@ -35,7 +35,10 @@ struct text {
 	VECTOR(char) sentence; /* with its end, if it has begun */
 	bool no_memory;	       /* for a sentence */
 	const struct text_room *room;
-	bool below; /* the first screen */
+	bool below;	       /* the first screen */
+	bool has_table;	       /* of causes */
+	const char *next_hint; /* whose command is the line "next"; NULL: there is none */
+	const struct mmt_process *next_process;
 };
 
 void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *options);

@@ -35,6 +35,11 @@ expect_cause() {
 	}
 }
 
+# expect_next COMMAND: the first screen ends with it.
+expect_next() {
+	head -40 "$directory/report.txt" | grep -qF "next: \`$1\`" || fail "not next: $1: $(cat "$directory/report.txt")"
+}
+
 # expect_no_cause [WORDS]: no hint contains them; without words, there is no hint.
 expect_no_cause() {
 	local hints
