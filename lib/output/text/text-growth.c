@@ -68,7 +68,8 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 	    growth->verdict != MMT_VERDICT_TOO_SHORT)
 		text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
 	/* The RSS of several processes counts what they share several times. */
-	if (!growth->pss_missing)
+	if (!growth->pss_missing &&
+	    larger_of(brief_bytes, peak_bytes) > (growth->by_pss ? growth->end_pss_bytes : growth->end_bytes))
 		text_part(text, TEXT_PLAIN, "peak %s%s", text_bytes(text, larger_of(brief_bytes, peak_bytes)),
 			  brief_bytes > peak_bytes ? " with short-lived processes" : "");
 	put_trend(text, report);
@@ -82,13 +83,17 @@ static int64_t swap_change(const struct mmt_growth *growth)
 	return growth->verdict == MMT_VERDICT_UNKNOWN ? 0 : (int64_t)change;
 }
 
+static bool grows_in_use(const struct mmt_report *report)
+{
+	return report->heap_count && report->heaps->verdict == MMT_HEAP_IN_USE_GROWS;
+}
+
 /* The reason for the verdict. */
 static void add_reason(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
 	uint64_t level_ns = growth->end_ns > growth->settled_ns ? growth->end_ns - growth->settled_ns : 0;
-	int64_t noise = mmt_growth_rate_noise(growth);
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN) {
 		if (report->end_ns - report->start_ns < SHORT_NS && !mmt_report_has_leak(report))
@@ -110,9 +115,11 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 	case MMT_VERDICT_GROWING:
 	case MMT_VERDICT_SHRINKING:
 		if (growth->verdict == MMT_VERDICT_GROWING && !growth->settled_ns)
-			text_add(text, ", still rising at the end");
-		if (growth->verdict == MMT_VERDICT_GROWING && noise)
-			text_add(text, " (noise %s per minute)", text_bytes(text, (uint64_t)noise));
+			text_add(text, ", still rising at the end%s",
+				 /* The blocks of a heap say more, below. */
+				 !strcmp(mmt_report_headline(report), "LEAK") || grows_in_use(report)
+				     ? ""
+				     : ": a leak, or still filling up");
 		if (growth->settled_ns)
 			text_add(text, ", but level for the last %s", text_duration(text, level_ns));
 		text_add(text, ".");
@@ -130,7 +137,7 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
 	case MMT_VERDICT_STEADY:
-		text_add(text, " from start to end, noise %s.", text_bytes(text, growth->floor_bytes));
+		text_add(text, " from start to end.");
 		break;
 	case MMT_VERDICT_TOO_SHORT:
 		/* No option records a program for longer than it lives. */
@@ -198,36 +205,20 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	int64_t change = (int64_t)(growth->end_bytes - growth->start_bytes);
 	int64_t made = (int64_t)(report->resident_bytes - report->resident_hugetlb_bytes), rest = change - made;
 	const char *it = growth->start_swap_bytes || growth->end_swap_bytes ? "the growth of RSS" : "it";
-	const char *size = text_bytes(text, report->resident_bytes);
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN ||
 	    !text_growth_is_of_all(report) || change <= (int64_t)growth->floor_bytes)
 		return;
-	text_add(text, "  ");
-	if (rest <= change / TEXT_NEGLIGIBLE && rest >= -change / TEXT_NEGLIGIBLE) {
-		text_add(text, "Mappings made in this recording hold all of %s: %s.", it, size);
-	} else if (made > change / TEXT_NEGLIGIBLE && rest < 0) {
+	text_add(text, "  Mappings made in this recording hold %s", text_bytes(text, report->resident_bytes));
+	if (rest < -change / TEXT_NEGLIGIBLE)
 		text_add(text,
-			 report->before_bytes
-			     ? "Mappings made in this recording hold %s; memory that was mapped before gave back %s."
-			     : "Mappings made in this recording hold %s, of which %s were there when RSS was first "
-			       "read.",
-			 size, text_bytes(text, (uint64_t)-rest));
-	} else {
-		text_add(text, "%s of %s is in mappings made in this recording", made ? size : "None", it);
-		if (made > change / TEXT_NEGLIGIBLE)
-			text_add(text, ". The other %s", text_bytes(text, (uint64_t)rest));
-		else
-			text_add(text, ": it");
-		text_add(text,
-			 " was touched in memory that was mapped before recording began, such as a heap, malloc arenas "
-			 "or files: ");
-		if (report->committed_before_bytes)
-			text_add(text, "calls in this recording made %s of that accessible.",
-				 text_bytes(text, report->committed_before_bytes));
-		else
-			text_add(text, "no row shows it.");
-	}
+			 report->before_bytes ? "; memory that was mapped before gave back %s."
+					      : ", of which %s were there when RSS was first read.",
+			 text_bytes(text, (uint64_t)-rest));
+	else if (rest <= change / TEXT_NEGLIGIBLE)
+		text_add(text, ", all of %s.", it);
+	else
+		text_add(text, " of %s; the rest was touched in memory mapped before, such as a heap or files.", it);
 	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 }
 

@@ -174,7 +174,6 @@ struct text_explanations {
 	bool reserved;			      /* a figure is marked so */
 	bool touched;			      /* rows are by touch */
 	bool verdicts[MMT_ROW_VERDICTS];      /* of rows */
-	bool noise;			      /* the verdict on the processes has it */
 	const char *hints[MMT_PATTERN_KINDS]; /* hints that have been printed */
 	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes;		   /* the header has some */

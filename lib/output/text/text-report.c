@@ -42,29 +42,19 @@ static void put_threads(struct text *text, const struct mmt_report *report, cons
 static void add_doubts(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
 	/* What RSS may change without being a growth. */
 	uint64_t floor_bytes = growth->floor_bytes ? growth->floor_bytes : COMMITTED_FLOOR_BYTES;
 	bool grew = mmt_growth_change(growth) > 0 && (uint64_t)mmt_growth_change(growth) > floor_bytes;
-	const char *what = text_measure_with_swap(growth);
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
 		text_add(text, "; RSS over time %s: memory mapped before may have grown",
 			 report->windowed ? "is not known for this window" : "was not recorded");
-	else if (grew)
-		/* The parts are of RSS alone: they do not explain what was swapped out. */
-		text_add(text, "; %s grew by %s%s", what, text_bytes(text, (uint64_t)mmt_growth_change(growth)),
-			 !text_growth_is_of_all(report)
-			     ? " in the whole process, of which this report shows only a part"
-			 : growth->parts_known && !swaps
-			     ? ": the growth is in memory that no recorded call mapped"
-			     : ": the growth is in memory that was mapped before, for instance a heap");
-	else if (growth->by_process)
-		text_add(text, "; a process grows, see above");
-	else if (growth->verdict == MMT_VERDICT_GROWING)
-		text_add(text, "; %s %s growing, see above", what, swaps ? "are" : "is");
+	else if (grew && !text_growth_is_of_all(report))
+		text_add(text, "; what grew is in no row of this report");
+	else if (grew || growth->by_process || growth->verdict == MMT_VERDICT_GROWING)
+		text_add(text, "; what grew was mapped before, see above");
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
-		text_add(text, "; it cannot tell whether %s %s, see above", what, swaps ? "grow" : "grows");
+		text_add(text, "; memory mapped before may grow, see above");
 	if (report->committed_before_bytes > floor_bytes)
 		text_add(text, "; %s of memory mapped before were made accessible",
 			 text_bytes(text, report->committed_before_bytes));
@@ -175,7 +165,8 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 
 	if (!verdict.word)
 		return;
-	if (mmt_row_leaks(row->verdict) && row->verdict != MMT_ROW_PART_OF_LEAK &&
+	/* The table above has the rate of the cause, which may be of several rows. */
+	if (mmt_row_leaks(row->verdict) && row->verdict != MMT_ROW_PART_OF_LEAK && (text->below || !text->has_table) &&
 	    row->bytes_per_minute != MMT_RATE_UNKNOWN && row->bytes_per_minute > 0 && row->memory_bytes)
 		text_part(text, verdict.style, "%s %s per minute", verdict.word,
 			  text_change(text, row->bytes_per_minute));
@@ -214,7 +205,9 @@ static void put_sizes_of_kinds(struct text *text, const struct mmt_report *repor
 {
 	const struct mmt_row *reserver = row->reserved_by ? &report->rows[row->reserved_by - 1] : NULL;
 
-	if (row->unfreed_bytes && row->memory_bytes && row->unfreed_bytes != row->memory_bytes)
+	if (row->unfreed_bytes && row->memory_bytes &&
+	    magnitude_of((int64_t)(row->unfreed_bytes - row->memory_bytes)) >
+		(text->below ? 0 : row->memory_bytes / TEXT_NEGLIGIBLE))
 		put_part_bytes(text, "unfreed", row->unfreed_bytes);
 	if (row->unfreed_bytes && row->committed_bytes != row->unfreed_bytes &&
 	    row->committed_bytes != row->memory_bytes)

@@ -446,9 +446,6 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 	explanations->no_dumps |= !report->stack_dump_bytes;
 	explanations->small_dumps |= report->stack_dump_bytes && report->stack_dump_bytes < MMT_STACK_DUMP_BYTES_MAX;
 	explanations->largest_dumps |= report->stack_dump_bytes >= MMT_STACK_DUMP_BYTES_MAX;
-	explanations->noise |=
-	    report->growth.verdict == MMT_VERDICT_STEADY ||
-	    (report->growth.verdict == MMT_VERDICT_GROWING && mmt_growth_rate_noise(&report->growth));
 }
 
 void text_explanations(struct text *text, const struct text_explanations *explanations)
@@ -468,8 +465,6 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	} lines[] = {
 	    {explanations->reserved, "reserved: mapped without permissions; it uses memory only if touched before."},
 	    {explanations->touched, "touched: resident at the end, and not at the start of the recording or window."},
-	    {explanations->noise,
-	     "noise: what a size or a rate varies by anyway; less than that is no trend."},
 	    {marks->doubtful,
 	     "?: doubtful: no call precedes this return address, or callers before it may be missing."},
 	    {marks->unnamed,
@@ -490,10 +485,9 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	     "callers missing, stack dumps lost: record with a larger --ring-size (-m)."},
 	    {!lost && not_recorded && explanations->stacks_not_asked_for,
 	     "no stack: record with a call graph (--call-graph auto)."},
-	    {!lost && callchain && explanations->no_dumps,
-	     "callers missing, frame-pointer chain: code without frame pointers; record with --call-graph dwarf."},
-	    {!lost && callchain && !explanations->no_dumps && explanations->small_dumps,
-	     "callers missing, frame-pointer chain: code without frame pointers, farther out than the stack dump "
+	    {!lost && callchain && (explanations->no_dumps || explanations->small_dumps),
+	     "callers missing, frame-pointer chain: code without frame pointers, farther out than a stack dump, if "
+	     "any, "
 	     "reaches; record with --call-graph dwarf,65280."},
 	    {!lost && callchain && !explanations->no_dumps && !explanations->small_dumps,
 	     "callers missing, frame-pointer chain: code without frame pointers, farther out than the largest stack "
