@@ -149,6 +149,17 @@ START_TEST(heaps_name_their_callers)
 	assert_cause(0, NULL, MMT_PATTERN_ARENA, 7900, 3);
 	assert_caller(0, "load (server)", 7400);
 	assert_caller(1, "parse (server)", 300);
+	/* Of wrappers, the caller with three quarters. */
+	BUILD({STACK(wrapped_load), .memory_bytes = 7500, .pattern = MMT_PATTERN_HEAP},
+	      {STACK(wrapped_once), .memory_bytes = 2500, .pattern = MMT_PATTERN_HEAP});
+	assert_caller(0, "new_page (server)", 7500);
+	BUILD({STACK(wrapped_load), .memory_bytes = 7500, .pattern = MMT_PATTERN_HEAP},
+	      {STACK(wrapped_parse), .memory_bytes = 2500, .pattern = MMT_PATTERN_HEAP},
+	      {STACK(wrapped_once), .memory_bytes = 100, .pattern = MMT_PATTERN_HEAP});
+	assert_caller(0, "load (server)", 7500);
+	BUILD({STACK(wrapped_load), .memory_bytes = 7400, .pattern = MMT_PATTERN_HEAP},
+	      {STACK(wrapped_once), .memory_bytes = 2600, .pattern = MMT_PATTERN_HEAP});
+	assert_caller(0, "buffer_new (server)", 10000);
 }
 END_TEST
 

@@ -298,18 +298,19 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 	while (!of_runtime || !caller.depth) {
 		struct stem next;
 
-		if (!by_design && (!find_common_depth(causes, callers, &stem, &depth, &several) || !depth ||
-				   (caller.depth && !several)))
+		/* In a heap, what its callers share is a wrapper, such as xmalloc(), if one of them has most. */
+		if ((!by_design || caller.depth) &&
+		    (!find_common_depth(causes, callers, &stem, &depth, &several) || !depth ||
+		     (caller.depth && (by_design ? depth > caller.depth : !several))))
 			break;
 		error = find_caller(causes, callers, cause, &stem, depth, &next, &bytes);
 		if (error)
 			return error;
-		if (!bytes || bytes < cause->memory_bytes / CALLER_SHARE)
+		if (!bytes || bytes < cause->memory_bytes / CALLER_SHARE ||
+		    (by_design && bytes < caller_bytes - caller_bytes / CALLER_SHARE))
 			break;
 		caller_bytes = bytes;
 		caller = stem = next;
-		if (by_design)
-			break;
 	}
 	if (!caller.depth)
 		return NULL;
