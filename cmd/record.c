@@ -423,11 +423,9 @@ static const char **make_command_line(char **words, char *const *command)
 	return line;
 }
 
-/*
- * Packing can wait: it must not slow down what was recorded. At nice 10 it gets a tenth of the time of an ordinary
+/* Packing can wait: it must not slow down what was recorded. At nice 10 it gets a tenth of the time of an ordinary
  * thread of a busy system; at nice 19, a seventieth, users waited three times as long. Keep a policy that the user has
- * chosen.
- */
+ * chosen. */
 static void lower_priority(void)
 {
 	const struct sched_param none = {0};

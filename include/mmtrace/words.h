@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Enumerations whose values have words in documents and options: DO(value, word). A function returns the word, which is
+/* Enumerations whose values have words in documents and options: DO(value, word). A function returns the word, which is
  * static; of other values "unknown", or NULL for limits. Verdicts on rows share words: those that are
- * undecided are "too-short", parts of leaks and what only grows are "leak".
- */
+ * undecided are "too-short", parts of leaks and what only grows are "leak". */
 #pragma once
 
 #include <mmtrace/error.h>

@@ -179,8 +179,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 
 	if (!process->ended && blocking_calls_would_fail(&recorder->calls, place_of_process(process->pid)))
 		return NULL;
-	/*
-	 * A process that forks all the time and has many mappings would keep the recorder busy with reading the maps of
+	/* A process that forks all the time and has many mappings would keep the recorder busy with reading the maps of
 	 * its children. So first snapshots of children have a time budget, and many children exit before they get one.
 	 */
 	if (!process->ended && kind == SNAPSHOT_FIRST &&
@@ -601,11 +600,9 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder, uint64_t sleep
 	return error;
 }
 
-/*
- * Disables the events and discards what was recorded later than stop_ns. Events can only be disabled one by one, so
+/* Disables the events and discards what was recorded later than stop_ns. Events can only be disabled one by one, so
  * meanwhile calls of some threads are still recorded while those of others are not. A record gets its timestamp before
- * it is in the ring, so wait until those with a timestamp before stop_ns have arrived.
- */
+ * it is in the ring, so wait until those with a timestamp before stop_ns have arrived. */
 static void cut_off(struct recorder *recorder)
 {
 	size_t next = 0;

@@ -248,11 +248,9 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	if (error || kind != SNAPSHOT_START)
 		return error;
 	error = read_options(recorder, process);
-	/*
-	 * Take the snapshot again if a mapping moved meanwhile. The first reading misses a mapping that moves from an
+	/* Take the snapshot again if a mapping moved meanwhile. The first reading misses a mapping that moves from an
 	 * address that has not been read yet to one that has. Each further reading misses fewer, until no mapping moves
-	 * during a reading.
-	 */
+	 * during a reading. */
 	end_ns = clock_now_ns() + LIMIT_FIRST_READINGS_NS;
 	for (int reading = 1; !error && moving && reading < LIMIT_FIRST_READINGS; reading++) {
 		uint64_t before = recorder->summary.events[MMT_COUNT_MREMAP];
@@ -364,11 +362,9 @@ static void finish(struct recorder *recorder)
 	summary->large_dumps_off_ns = large->off_total_ns;
 	if (!large->on && recorder->stop_ns > large->off_ns)
 		summary->large_dumps_off_ns += recorder->stop_ns - large->off_ns;
-	/*
-	 * Add up the records lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST. LOST
+	/* Add up the records lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST. LOST
 	 * records are used only for the status line, for files without these counts, and for side-band records, the
-	 * first event of the set, if the kernel has no such counts.
-	 */
+	 * first event of the set, if the kernel has no such counts. */
 	lost = reader->lost.items;
 	attach_add_lost(&reader->attachment, lost);
 	for (size_t i = 0; i < reader->events.items.count; i++) {

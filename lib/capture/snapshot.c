@@ -73,11 +73,9 @@ static struct mmt_error *handle_line(struct reading *reading, const struct procm
 		    ?: build_id_notes_want(&recorder->jobs.build_ids, &mapping);
 }
 
-/*
- * Reads the maps to their end. The kernel generates the bytes of a read() at some time between the start and the end of
+/* Reads the maps to their end. The kernel generates the bytes of a read() at some time between the start and the end of
  * the call. The lines get the start as their time: a call that returned later is then applied to the lines. At worst
- * its effect is applied twice, but it is never missed.
- */
+ * its effect is applied twice, but it is never missed. */
 static struct mmt_error *read_maps(struct reading *reading, int fd)
 {
 	struct mapping_scan *scan = &reading->scan;

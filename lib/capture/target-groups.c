@@ -46,11 +46,9 @@ static struct mmt_error *push_group(struct scope *scope, int group)
 	return &error_no_memory;
 }
 
-/*
- * Adds the process's own group unless a group contains it. `group_ret`: the added one; -1: none. An event of a group
+/* Adds the process's own group unless a group contains it. `group_ret`: the added one; -1: none. An event of a group
  * also records the groups below it, so that calls in a group and in another one that contains it would be recorded
- * twice. `has_events`: the groups have events, so that a containing group cannot replace them.
- */
+ * twice. `has_events`: the groups have events, so that a containing group cannot replace them. */
 static struct mmt_error *add_group_of(struct scope *scope, pid_t pid, bool has_events, int *group_ret)
 {
 	int group;

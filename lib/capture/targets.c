@@ -94,10 +94,8 @@ static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *a
 	return ok ? NULL : &error_no_memory;
 }
 
-/*
- * With options->tree: makes targets of all descendants of the known processes. *added_ret: some were not known before.
- * Processes that cannot be recorded are left out with a warning.
- */
+/* With options->tree: makes targets of all descendants of the known processes. *added_ret: some were not known before.
+ * Processes that cannot be recorded are left out with a warning. */
 static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret)
 {
 	struct mmt_error *error;

@@ -109,11 +109,9 @@ static uint64_t copy_size(const struct space *space)
 	return intervals ? intervals + SPACE_INTERVALS : 0;
 }
 
-/*
- * A fork takes a few bytes in a recording, and copies a space of any size. Returns false if that would take too much
+/* A fork takes a few bytes in a recording, and copies a space of any size. Returns false if that would take too much
  * memory or time: the child then has a space that is unknown. Intervals are counted again after many forks, because
- * spaces may have been released.
- */
+ * spaces may have been released. */
 static bool can_copy(struct processes *processes, const struct space *origin)
 {
 	const struct processes_options *options = &processes->options;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Processes and threads over time: which of them share an address space. Pure. Follows FORK, task_newtask (CLONE_VM),
+/* Processes and threads over time: which of them share an address space. Pure. Follows FORK, task_newtask (CLONE_VM),
  * exec (COMM) and EXIT. A process whose last thread has ended keeps its space as of just before that (`ended`). A
- * reused PID gets a new `struct process`.
- */
+ * reused PID gets a new `struct process`. */
 #pragma once
 
 #include "base/map.h"
@@ -113,9 +111,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32_t tid,
 				 uint64_t time_ns) MMT_MUST_CHECK;
 
-/*
- * Free the space of an ended process after its contents were reported as released. The process then refers to an empty
+/* Free the space of an ended process after its contents were reported as released. The process then refers to an empty
  * space that all such processes share. The space stays if another process refers to it too. If the process turns out to
- * be alive, it gets a new space.
- */
+ * be alive, it gets a new space. */
 void processes_release_space(struct processes *processes, struct process *process);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * A line is "SECONDS.NANOSECONDS PID/TID [CPU] KIND event=ATTRIBUTE NAME=VALUE ...", with "-" for unknown values; calls
+/* A line is "SECONDS.NANOSECONDS PID/TID [CPU] KIND event=ATTRIBUTE NAME=VALUE ...", with "-" for unknown values; calls
  * are "mmap(ARGUMENTS) = RESULT". Addresses, lengths and arguments are hexadecimal, numbers decimal, texts escaped in
  * double quotes; the name of the attribute has no quotes, and its spaces are escaped, too. Lines that begin with "#"
- * are about the recording: its attributes come before the events, missing data after them.
- */
+ * are about the recording: its attributes come before the events, missing data after them. */
 #include <inttypes.h>
 
 #include "output/escape.h"

@@ -175,11 +175,9 @@ void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes);
  * PROT_NONE, or a commit counts them. `since_call`: since that call, which may have returned earlier. */
 void ledger_uncommitted(struct ledger *ledger, uint32_t allocation, uint64_t bytes, bool since_call);
 
-/*
- * Find the allocation for bytes that only a snapshot showed. `stack` stands for the lost calls, whose count and threads
+/* Find the allocation for bytes that only a snapshot showed. `stack` stands for the lost calls, whose count and threads
  * are unknown, so the bytes have no counts and no owner. There is one allocation for each process, kind and side of the
- * window. It grows with each ledger_born() and is never freed.
- */
+ * window. It grows with each ledger_born() and is never freed. */
 struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
 			       uint32_t *allocation_ret) MMT_MUST_CHECK;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The class of a mapping (heap, file, thread stack, JIT code ...), from its attributes and path. Pure. A report refines
- * it by stack.
- */
+/* The class of a mapping (heap, file, thread stack, JIT code ...), from its attributes and path. Pure. A report refines
+ * it by stack. */
 #pragma once
 
 #include <mmtrace/report.h>

@@ -70,12 +70,10 @@ struct mmt_error *notes_resolve(const struct notes *notes, const char *option,
 /* Add all marks, and the readings from `from_ns` on, to the report, which borrows them. */
 void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_report *report);
 
-/*
- * Set-user-ID execs: the kernel does not allow recording their calls. When a thread executes a program with the
+/* Set-user-ID execs: the kernel does not allow recording their calls. When a thread executes a program with the
  * permissions of another user or group, the kernel ends the thread's events, even those opened by root: the recording
  * has an exec, then an EXIT, and no mapping of the program in between. Per-CPU events continue, and show the mappings
- * after that EXIT.
- */
+ * after that EXIT. */
 
 struct setuid_execs_count {
 	uint64_t programs;

@@ -11,8 +11,7 @@
 struct replay;
 struct thread_state;
 
-/*
- * Bytes that each process holds of the reported memory, now and when it ended. Bytes belong to the process that mapped
+/* Bytes that each process holds of the reported memory, now and when it ended. Bytes belong to the process that mapped
  * them, in whatever space they are: processes may share a space, and a space may outlive the process that created it.
  */
 
@@ -55,14 +54,12 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 struct mmt_error *process_totals_add(struct replay *replay, const struct process *owner,
 				     const struct space_interval *interval) MMT_MUST_CHECK;
 
-/*
- * The process has ended. If another is alive at the end, or the parent forked another after it (or the parent's parent
+/* The process has ended. If another is alive at the end, or the parent forked another after it (or the parent's parent
  * did, once the parent ended), and one of at least half its size ended too, it is released. So a process that a shell
  * ran last, or the one that is much larger than the others, counts as just before its end; one of many compilers or
  * test cases does not. Nor does a copy of its parent, of any size, if the parent lived on for a second and for longer
  * than the copy: that is one for a request. The first pass finds out which those are (from time to time, to save
- * memory, and at its end).
- */
+ * memory, and at its end). */
 struct mmt_error *process_totals_end(struct replay *replay, struct process *process) MMT_MUST_CHECK;
 struct mmt_error *process_totals_find_followed(struct replay *replay, bool last) MMT_MUST_CHECK;
 /* The same in a recording that grows, where some are followed only after their end was applied. */
@@ -77,19 +74,15 @@ struct mmt_error *process_totals_sum(struct replay *replay) MMT_MUST_CHECK;
 
 struct process_totals process_totals_of(const struct replay *replay, const struct process *process);
 
-/*
- * The first pass over a recording finds the stack of each call, so that the second knows it with the call. A stack dump
+/* The first pass over a recording finds the stack of each call, so that the second knows it with the call. A stack dump
  * arrives later than its call, or earlier, and the code of a process may be known only with its first snapshot. The
  * first pass joins each call with its dump and unwinds the stack once the code is known. Packed recordings have the
- * stacks already and need no first pass.
- */
+ * stacks already and need no first pass. */
 
-/*
- * Lost events. The recorder reads the kernel's counts at the end (PERF_FORMAT_LOST; lib/capture/session.c) and writes
+/* Lost events. The recorder reads the kernel's counts at the end (PERF_FORMAT_LOST; lib/capture/session.c) and writes
  * them into a section of the file. During the recording, a ring buffer that was full reports the loss in a
  * PERF_RECORD_LOST before the next record that fits: each CPU has its own buffer, so the records of other CPUs are not
- * affected. Reports warn of lost events in lib/output/text/text-header.c.
- */
+ * affected. Reports warn of lost events in lib/output/text/text-header.c. */
 
 /* The PERF_RECORD_LOST of one kind of ring buffer. Zero-initialise an empty one. */
 struct lost_events {
@@ -174,11 +167,9 @@ void call_stacks_forget(struct call_stacks *stacks, uint64_t call);
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
 
-/*
- * Whether the event is the other sample of the same call: both are taken at the same return, on the same CPU. `lost`:
+/* Whether the event is the other sample of the same call: both are taken at the same return, on the same CPU. `lost`:
  * losses of the ring buffer that the event is from. If two consecutive calls have identical records, each may have lost
- * one sample: return false where that is possible.
- */
+ * one sample: return false where that is possible. */
 bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost);
 
 void kept_sample_deinit(struct kept_sample *kept);

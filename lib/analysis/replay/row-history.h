@@ -29,12 +29,10 @@ bool steps_of_rows_add(struct steps_of_rows *steps, uint32_t row, uint32_t step,
 /* The bytes at the start of steps 1, 2 ...; the last value is the final state. */
 void steps_of_rows_get(const struct steps_of_rows *steps, uint32_t row, uint64_t *bytes_ret, size_t count);
 
-/*
- * Lifetimes of mappings: for each account and thread a sparse matrix of bytes, by the step of the allocation and the
+/* Lifetimes of mappings: for each account and thread a sparse matrix of bytes, by the step of the allocation and the
  * step of the release. Steps start short; their length doubles when the recording becomes longer than all of them, or
  * when the matrices become too large. So memory use does not grow with the length of the recording. Sums of bytes are
- * exact; times are exact to one step.
- */
+ * exact; times are exact to one step. */
 
 #define LIFETIME_STEPS_MAX (UINT16_MAX - 1)
 #define LIFETIME_STEPS_MIN 16		 /* keep at least this many, however large the matrices are */

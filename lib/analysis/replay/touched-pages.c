@@ -22,10 +22,8 @@ struct page_faults *touched_pages_of(const struct touched_pages *touched, const 
 	return touched->spaces.count ? map_get_pointer(&touched->spaces, (uintptr_t)process->space) : NULL;
 }
 
-/*
- * A major fault in anonymous memory reads a page back from swap, so the page keeps the stack that it has. The size of a
- * page in the file is not trusted, and only a part of a huge page may be mapped.
- */
+/* A major fault in anonymous memory reads a page back from swap, so the page keeps the stack that it has. The size of a
+ * page in the file is not trusted, and only a part of a huge page may be mapped. */
 struct mmt_error *touched_pages_note(struct replay *replay, const struct process *process, const struct event *event,
 				     uint32_t stack)
 {

@@ -124,10 +124,8 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 	return NULL;
 }
 
-/*
- * RSS is level, but mappings that are hardly touched can leak, for instance the stacks of threads: find how much the
- * unfreed bytes of such causes grew since then.
- */
+/* RSS is level, but mappings that are hardly touched can leak, for instance the stacks of threads: find how much the
+ * unfreed bytes of such causes grew since then. */
 static void find_unfreed_growth(struct causes *causes)
 {
 	struct mmt_report *report = causes->report;

@@ -196,11 +196,9 @@ static struct mmt_error *judge(const struct judging *judging, const uint32_t *se
 	    judge_survivors(judging, sets, set_count, judgements)
 		?: add_up(judging, sets, set_count, are_rows, judging->report->allocations_to_ns, &series);
 
-	/*
-	 * Judge memory that was made accessible after it was mapped, by another stack or before the recording, for
+	/* Judge memory that was made accessible after it was mapped, by another stack or before the recording, for
 	 * instance a malloc arena that grows. If it is all that a set has, there are no lifetimes; otherwise the
-	 * lifetimes of a few mappings, which may be only reserved, do not show that it grows.
-	 */
+	 * lifetimes of a few mappings, which may be only reserved, do not show that it grows. */
 	for (size_t i = 0; !error && i < set_count; i++) {
 		const uint64_t *points = series.of_sets[i] == VERDICT_NO_SET ? NULL : series.points[series.of_sets[i]];
 		bool unknown = judgements[i].verdict == MMT_ROW_UNKNOWN;

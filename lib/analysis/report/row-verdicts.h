@@ -49,10 +49,8 @@ void survivors_add(struct survivors *survivors, const struct survivors_window *w
 /* MMT_ROW_UNKNOWN (there are no survivors), _UNDECIDED, _LEAK, _CACHE or _TRAFFIC. */
 enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const struct survivors_window *window);
 
-/*
- * How long a recording should be for a verdict, where this one has none: long enough for the freed mappings to have
- * lived for a small part of it and for as many survivors as show a pattern, at least twice as long as this one.
- */
+/* How long a recording should be for a verdict, where this one has none: long enough for the freed mappings to have
+ * lived for a small part of it and for as many survivors as show a pattern, at least twice as long as this one. */
 uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window);
 
 /* verdict-sets.c. Accounts are judged together that have one stack, at the same lines or at any; whose stacks are one

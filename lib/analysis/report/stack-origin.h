@@ -21,10 +21,8 @@ bool origin_is_c_library(const struct mmt_frame *frame);
  * compiled into the program; frame_count: there is none. */
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
-/*
- * The same for struct mmt_row and --by function: if that frame has no name, and is in a runtime or in JIT code, the
- * innermost named function of the program; if it is in an interpreter, the function that is interpreted.
- */
+/* The same for struct mmt_row and --by function: if that frame has no name, and is in a runtime or in JIT code, the
+ * innermost named function of the program; if it is in an interpreter, the function that is interpreted. */
 size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count);
 
 /* JIT or interpreted code whose function is not known. */

@@ -57,12 +57,10 @@ static double count_around(const resident_runs *before, const resident_runs *aft
 	return larger_of(count_within(after, from, to) - count_within(before, from, to), 0) * fault->weight;
 }
 
-/*
- * A sample stands for as many pages as its weight: the variance of their number is weight * (weight - 1). A read of a
+/* A sample stands for as many pages as its weight: the variance of their number is weight * (weight - 1). A read of a
  * file maps the pages around it, too, as far as they are in the page cache. If every fault was recorded, pages without
  * one were mapped so. Samples do not show whether pages in the same folio, or that are writable, had faults of their
- * own: they may count.
- */
+ * own: they may count. */
 struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faults *faults,
 				 const struct space_interval *piece, uint64_t part, bool sampled,
 				 const resident_runs *copied, const resident_runs *start, const resident_runs *end)
@@ -141,11 +139,9 @@ static uint64_t limit_error(const struct touch_sum *sum, double most)
 	return (uint64_t)(error < possible ? error : possible);
 }
 
-/*
- * Pages that are missing beyond the error of sampling were mapped around others. If so many are missing as lie near
+/* Pages that are missing beyond the error of sampling were mapped around others. If so many are missing as lie near
  * those with samples, each brought in all of these; else faults of their own may have, so that they count as errors,
- * too.
- */
+ * too. */
 static void add_neighbours(struct touch_sum *sums, size_t count, struct touch_sum *all, double missing)
 {
 	double least = CONFIDENCE * sqrt(all->variance);
@@ -164,12 +160,10 @@ static void add_neighbours(struct touch_sum *sums, size_t count, struct touch_su
 	all->bytes += all->near_bytes * share;
 }
 
-/*
- * No more was touched than `most`, by which a part grew. Of what the estimates exceed that, each has its share of the
+/* No more was touched than `most`, by which a part grew. Of what the estimates exceed that, each has its share of the
  * variance, so that few samples of huge pages do not change the figures of small ones. If it is no error of sampling,
  * pages had several faults, such as a write after fork(2). Samples do not show which: then each has its share of the
- * bytes, and any function may have all of them. Nobody has more neighbours than are missing. Returns the sum of all.
- */
+ * bytes, and any function may have all of them. Nobody has more neighbours than are missing. Returns the sum of all. */
 static struct touch_sum fit_sums(struct touch_sum *sums, size_t count, double most)
 {
 	struct touch_sum all = {0};

@@ -74,11 +74,9 @@ uint32_t mapped_modules_improved(struct mapped_modules *mapped, const char *path
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,
 				    char **missing_ret);
 
-/*
- * jit-rows.c: the recorded bytes of the JIT code of one program: how to unwind it, and where it calls. They were read
+/* jit-rows.c: the recorded bytes of the JIT code of one program: how to unwind it, and where it calls. They were read
  * only now and then, and are those that were read last, so a sample's code may differ: check every answer against the
- * stack.
- */
+ * stack. */
 
 /* Java's interpreter stores its caller's stack pointer: arguments and local variables lie between the frames. */
 extern const struct cfi_row jit_rows_interpreter;

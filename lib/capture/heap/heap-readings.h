@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Censuses of the malloc heaps of recorded processes: when recording starts, at intervals that grow, and when it stops.
+/* Censuses of the malloc heaps of recorded processes: when recording starts, at intervals that grow, and when it stops.
  * A helper process without rights reads a heap, so that a hostile one can neither hold up nor crash the recorder. The
- * target is not stopped. Pages that are not in memory are not read: that would bring them in.
- */
+ * target is not stopped. Pages that are not in memory are not read: that would bring them in. */
 #pragma once
 
 #include "base/helper-process.h"
@@ -42,10 +40,8 @@ struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *b
 /* The census of a process, as of now, by this process. `mem`: its open /proc/PID/mem. */
 struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *census) MMT_MUST_CHECK;
 
-/*
- * Walks the chunks of a glibc heap (2.31 and later, 64-bit). Pure: the caller reads the memory. What it reads may be
- * hostile, and change meanwhile, so every step is checked, and the work is limited by the caller's clock.
- */
+/* Walks the chunks of a glibc heap (2.31 and later, 64-bit). Pure: the caller reads the memory. What it reads may be
+ * hostile, and change meanwhile, so every step is checked, and the work is limited by the caller's clock. */
 
 /* A line of /proc/PID/maps. */
 struct heap_mapping {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The layouts of glibc: malloc/malloc.c and malloc/arena.c. A chunk is {size of the chunk below if that is free, own
+/* The layouts of glibc: malloc/malloc.c and malloc/arena.c. A chunk is {size of the chunk below if that is free, own
  * size and flags, user's bytes}; it is in use if the next chunk has PREV_IN_USE. Freed chunks in a tcache or fastbin
- * look as if they were in use.
- */
+ * look as if they were in use. */
 #include "capture/heap/heap-readings.h"
 
 #include "base/limits.h"
@@ -318,11 +316,9 @@ static inline bool has_key(const struct walk *walk, const struct chunk *chunk)
 	return walk->key_bits & key_bit(chunk->words[1]) && map_get(&walk->tcache_keys, chunk->words[1]);
 }
 
-/*
- * A block that was just handed out has a word of the program in place of the key, which may be in many blocks: a count,
+/* A block that was just handed out has a word of the program in place of the key, which may be in many blocks: a count,
  * a pointer. The key is the address of the tcache, or a random number, which libc keeps in its data: no small number
- * and no pointer.
- */
+ * and no pointer. */
 static bool is_key(struct walk *walk, uint64_t word, uint64_t tcache)
 {
 	uint64_t high = word >> 48;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Reads the bytes of JIT code, needed to unwind code without frame pointers, while the process lives and when recording
- * ends, without stopping the process. Only resident pages are read: reading does not fault in any page.
- */
+/* Reads the bytes of JIT code, needed to unwind code without frame pointers, while the process lives and when recording
+ * ends, without stopping the process. Only resident pages are read: reading does not fault in any page. */
 #pragma once
 
 #include "capture/memory/residency.h"

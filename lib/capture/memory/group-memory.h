@@ -32,12 +32,10 @@ struct group_memories {
 /* Not known, or no limit. */
 #define GROUP_MEMORY_NONE UINT64_MAX
 
-/*
- * Open the memory controller's directory. `group`: the recorded group, if its hierarchy has the controller; otherwise
+/* Open the memory controller's directory. `group`: the recorded group, if its hierarchy has the controller; otherwise
  * the controller has a hierarchy of version 1, in which the group with the same path is used: the process `member` is
  * in it. -1: no group is recorded, use that of `member`. False: there is no controller, or the group is the root of
- * the machine.
- */
+ * the machine. */
 bool group_memory_open(int group, pid_t member, struct group_memory *memory);
 
 /* Find the group that the process is in at present, as group_memory_open() does. Return its index; GROUP_MEMORY_NONE:

@@ -93,12 +93,10 @@ struct resident_series {
 
 void resident_series_deinit(struct resident_series *series);
 
-/*
- * Takes a reading if one is due, or the `last` one: every 50 ms at first, later each time that 1/256 of the elapsed
+/* Takes a reading if one is due, or the `last` one: every 50 ms at first, later each time that 1/256 of the elapsed
  * time has passed. The number of readings therefore grows with the logarithm of the time. The interval is longer if
  * there are many processes or reading them is slow. The kernel answers from counters, so the processes are not
- * disturbed.
- */
+ * disturbed. */
 struct mmt_error *resident_series_read(struct recorder *recorder, bool last) MMT_MUST_CHECK;
 
 /* What is read when recording has stopped. */
@@ -153,22 +151,18 @@ bool resident_series_size(pid_t pid, uint64_t *bytes_ret);
 /* Returns minor and major page faults from the text of /proc/PID/stat. */
 uint64_t pss_parse_faults(const char *text);
 
-/*
- * The kernel visits every page of the process for smaps_rollup, and holds its mmap_lock for reading while it is in one
+/* The kernel visits every page of the process for smaps_rollup, and holds its mmap_lock for reading while it is in one
  * mapping: calls that change mappings wait. So a process is not read if that would take longer than LIMIT_PSS_WALK_NS,
- * and all processes together take at most 1/PSS_COST_SHARE of one CPU.
- */
+ * and all processes together take at most 1/PSS_COST_SHARE of one CPU. */
 #define PSS_COST_SHARE 50
 
 /* An estimate for a process of this size: from the last reading of it, or from what a page costs as a rule. */
 uint64_t pss_expected_ns(uint64_t resident_bytes, uint64_t last_resident_bytes, uint64_t last_took_ns);
 
-/*
- * Follows a reading of RSS, whose time and number it takes. Reads nothing if another reading would be too expensive
+/* Follows a reading of RSS, whose time and number it takes. Reads nothing if another reading would be too expensive
  * now, or only one process is recorded, unless it was one of several in the reading before. `last`: recording ends, so
  * that only the limit for each process applies, and all processes are read, for LazyFree, even if there is one. Lets
- * the ring reader work in between.
- */
+ * the ring reader work in between. */
 struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t number,
 				  bool last) MMT_MUST_CHECK;
 

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Opens the perf events of the recorded threads or CPUs. Attaches to every thread of a running process while the
- * process creates more threads.
- */
+/* Opens the perf events of the recorded threads or CPUs. Attaches to every thread of a running process while the
+ * process creates more threads. */
 #pragma once
 
 #include <pthread.h>
 
 #include "capture/perf/ring-buffers.h"
 
-/*
- * Which threads are known to have the complete event set, either opened for them or inherited. The kernel reuses TIDs,
+/* Which threads are known to have the complete event set, either opened for them or inherited. The kernel reuses TIDs,
  * on a small or busy system within a second. So every statement about a TID has a time, and applies only to a thread
- * that had started by then. Zero-initialise one without threads.
- */
+ * that had started by then. Zero-initialise one without threads. */
 struct thread_coverage {
 	struct map times;     /* by TID: the latest time when the thread was known to have the set */
 	struct map forks;     /* by TID: the latest FORK; while attaching */
@@ -41,10 +37,8 @@ bool thread_coverage_note_end(struct thread_coverage *coverage, pid_t tid, uint6
 /* While attaching: did a thread with this TID that had the set exit at this time or later? */
 bool thread_coverage_lasted_until(const struct thread_coverage *coverage, pid_t tid, uint64_t time_ns);
 
-/*
- * Did one thread have this TID at both times? FORK records show when a TID was reused. Return false if this cannot be
- * determined. Use this for threads that inherit events.
- */
+/* Did one thread have this TID at both times? FORK records show when a TID was reused. Return false if this cannot be
+ * determined. Use this for threads that inherit events. */
 bool thread_coverage_is_same(const struct thread_coverage *coverage, pid_t tid, uint64_t a_ns, uint64_t b_ns);
 
 /* Note that every thread that was alive at this time has the set. */
@@ -128,33 +122,26 @@ size_t attach_threads_max(const struct attachment *attachment, bool large_dumps)
 /* Fails if the limit of open files is too low for the events of so many more threads. */
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
 
-/*
- * Keep every tracepoint of the set in use until attach_deinit(). The kernel needs tens of milliseconds to disable a
- * tracepoint after its last event was closed, and the exit of any thread may close the last event.
- */
+/* Keep every tracepoint of the set in use until attach_deinit(). The kernel needs tens of milliseconds to disable a
+ * tracepoint after its last event was closed, and the exit of any thread may close the last event. */
 struct mmt_error *attach_keep_tracepoints(struct attachment *attachment) MMT_MUST_CHECK;
 
-/*
- * Opens the event of OOM kills on every CPU, for all processes: it fires in the thread that ran out of memory. Without
+/* Opens the event of OOM kills on every CPU, for all processes: it fires in the thread that ran out of memory. Without
  * the permission, or the event, does nothing. The events are not in the set: the reader turns their samples into notes.
  */
 struct mmt_error *attach_watch_oom(struct attachment *attachment,
 				   const struct tracepoint_source *source) MMT_MUST_CHECK;
 
-/*
- * Open the complete set for a thread. `gone_ret`: the thread has exited, and nothing is open. A thread that inherits
- * the complete set is reported by SWITCH records until attach_close_coverage_events().
- */
+/* Open the complete set for a thread. `gone_ret`: the thread has exited, and nothing is open. A thread that inherits
+ * the complete set is reported by SWITCH records until attach_close_coverage_events(). */
 struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret) MMT_MUST_CHECK;
 
 /* Open the complete set for the command, which has not called exec yet. */
 struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret) MMT_MUST_CHECK;
 
-/*
- * Open the set on every CPU, for all processes or for those in a control group. `cgroup`: the group's directory,
+/* Open the set on every CPU, for all processes or for those in a control group. `cgroup`: the group's directory,
  * borrowed; -1: all processes. After the first call, the head of the file does not contain the new identifiers: see
- * `id_in_file`.
- */
+ * `id_in_file`. */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
 
 /* Open the events of the set that are `on_cpus` on every CPU, for all processes. */
@@ -174,21 +161,17 @@ struct mmt_error *attach_note(struct attachment *attachment, pid_t tid, uint64_t
 struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns,
 				      uint64_t coverage_event_id) MMT_MUST_CHECK;
 
-/*
- * A FORK record shows that this thread has created another one. Return true if the clone() may have begun before the
+/* A FORK record shows that this thread has created another one. Return true if the clone() may have begun before the
  * events were opened, so that the new thread may have inherited only a part of the set. Threads created later inherit
- * all of it.
- */
+ * all of it. */
 bool attach_note_clone(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns);
 
 /* Check which threads have left the clone() that they may have been in when their events were opened. */
 void attach_check_outside(struct attachment *attachment);
 
-/*
- * Resolve the first `count` notes; all older records must have been noted. If a thread with its own event set was
+/* Resolve the first `count` notes; all older records must have been noted. If a thread with its own event set was
  * reported by the coverage event of another thread, it has also inherited a complete set. Its own events are then
- * closed, because they would report everything twice.
- */
+ * closed, because they would report everything twice. */
 struct mmt_error *attach_resolve(struct attachment *attachment, size_t count) MMT_MUST_CHECK;
 
 /* Sample this thread in user space until attach_close_coverage_events(). The events have identifiers of their own.
@@ -209,20 +192,16 @@ bool attach_counts_lost(const struct attachment *attachment);
 /* Count a sample that was read, if the kernel does not count lost ones. */
 bool attach_note_sample(struct attachment *attachment, uint64_t id);
 
-/*
- * Add the lost counts by event, including inherited events, to `lost`, which has one element per event of the set. If
+/* Add the lost counts by event, including inherited events, to `lost`, which has one element per event of the set. If
  * the kernel has no such counts, these are the samples that were made and not read: call it when all rings have been
- * read, and the events have been disabled. Events without samples count 0 then.
- */
+ * read, and the events have been disabled. Events without samples count 0 then. */
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost);
 
 /* Return the kernel's lost count of one event of the set, over all threads and CPUs. */
 uint64_t attach_lost_of(const struct attachment *attachment, size_t event);
 
-/*
- * Switch large stack dumps on or off, including inherited events. A separate thread does this, because the kernel
- * takes a tenth of a second if thousands of threads have inherited an event.
- */
+/* Switch large stack dumps on or off, including inherited events. A separate thread does this, because the kernel
+ * takes a tenth of a second if thousands of threads have inherited an event. */
 struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on) MMT_MUST_CHECK;
 
 enum switch_state attach_switch_state(const struct attachment *attachment);

@@ -259,14 +259,12 @@ static void add_optional(struct event_set *set, bool no_inherit)
 	}
 }
 
-/*
- * Minor faults are sampled, major ones rare. Both fire when the fault is done, so the size of the page is known
+/* Minor faults are sampled, major ones rare. Both fire when the fault is done, so the size of the page is known
  * (Linux 5.11 and later). PERF_SAMPLE_PERIOD must not be added: with it, the kernel reports every fault. Every fault
  * has a dump only where it is asked for: it would cost more than the fault. Samples on CPUs have dumps while there are
  * few of them; else an event without dumps takes the place of the first one. The zero page, which a read maps, has no
  * physical address; these need privileges, and among all faults the write that follows shows the same. If minor
- * faults are sampled, those of major faults have none, so that their size tells them apart.
- */
+ * faults are sampled, those of major faults have none, so that their size tells them apart. */
 static struct mmt_error *add_faults(const struct mmt_record_options *options, const struct architecture *architecture,
 				    struct event_set *set)
 {

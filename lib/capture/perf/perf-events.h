@@ -6,10 +6,8 @@
 #include "trace/format/tracepoint.h"
 #include "trace/sections/sections.h"
 
-/*
- * Reads identifiers and formats of tracepoints. If tracefs is not mounted, a detached mount is used, which does not
- * change the system. For users who may not read tracefs, `mmtrace setup` saves the same data to a file.
- */
+/* Reads identifiers and formats of tracepoints. If tracefs is not mounted, a detached mount is used, which does not
+ * change the system. For users who may not read tracefs, `mmtrace setup` saves the same data to a file. */
 
 #define TRACEFS_SAVED_DIRECTORY "/run/mmtrace"
 #define TRACEFS_SAVED_NAME "tracepoints"
@@ -33,10 +31,8 @@ struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source,
 struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source,
 				      struct tracepoints *tracepoints) MMT_MUST_CHECK;
 
-/*
- * Saves everything that users who may not read tracefs need for recording, until the next boot. `directory` is normally
- * TRACEFS_SAVED_DIRECTORY; it is created if it does not exist.
- */
+/* Saves everything that users who may not read tracefs need for recording, until the next boot. `directory` is normally
+ * TRACEFS_SAVED_DIRECTORY; it is created if it does not exist. */
 struct mmt_error *tracefs_save(const char *directory) MMT_MUST_CHECK;
 
 /* Rings from RING_LARGE_DUMP on are read last. RING_KINDS: those that share the memory of -m. */
@@ -63,10 +59,8 @@ struct event_set {
 	struct tracepoints tracepoints;
 };
 
-/*
- * May only the system calls of own processes be recorded? That is what kernel.perf_event_paranoid 2 permits all users:
- * no kernel-internal tracepoint such as the one of new tasks, which has their clone flags.
- */
+/* May only the system calls of own processes be recorded? That is what kernel.perf_event_paranoid 2 permits all users:
+ * no kernel-internal tracepoint such as the one of new tasks, which has their clone flags. */
 struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret) MMT_MUST_CHECK;
 
 /* Create the event set for these options. Call events_deinit() even after an error. */
@@ -75,10 +69,8 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 				struct event_set *set) MMT_MUST_CHECK;
 void events_deinit(struct event_set *set);
 
-/*
- * Change sampled page faults to per-CPU events, if that is permitted on this CPU: the kernel counts inherited events
- * for each thread and CPU apart, so that short threads would give no samples. Call this before any event is opened.
- */
+/* Change sampled page faults to per-CPU events, if that is permitted on this CPU: the kernel counts inherited events
+ * for each thread and CPU apart, so that short threads would give no samples. Call this before any event is opened. */
 bool events_put_faults_on_cpus(struct event_set *set, int cpu);
 /* Remove from the set what only events on CPUs can do, or all page faults. Call this before any event is opened. Return
  * whether any page faults are left. */
@@ -109,11 +101,9 @@ struct mmt_error *events_check_permitted(void) MMT_MUST_CHECK;
 /* Describe an event that counts nothing. */
 void events_describe_dummy(struct perf_event_attr *attribute);
 
-/*
- * Describe the coverage event of a thread: a dummy event, opened after all others while attaching. A thread that
+/* Describe the coverage event of a thread: a dummy event, opened after all others while attaching. A thread that
  * reports a context switch through it has inherited the complete event set. It also samples the thread's time in user
- * space.
- */
+ * space. */
 void events_describe_coverage_event(struct event_description *description);
 
 /* Describe the event of OOM kills, for all processes on a CPU. *found_ret is false if the kernel has no such event. */

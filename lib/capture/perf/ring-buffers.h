@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The ring buffers shared with the kernel. Each CPU has a ring of syscall events and, with stack dumps, one or two dump
+/* The ring buffers shared with the kernel. Each CPU has a ring of syscall events and, with stack dumps, one or two dump
  * rings. Each ring belongs to a dummy event on this process and exists as long as the recording; the events of the
- * targets write into it.
- */
+ * targets write into it. */
 #pragma once
 
 #include "capture/perf/perf-events.h"
@@ -16,11 +14,9 @@ bool cpus_parse(const char *text, cpu_list *cpus);
 
 struct mmt_error *cpus_list_online(cpu_list *cpus) MMT_MUST_CHECK;
 
-/*
- * Events are opened for the CPUs that are online when recording begins. When a CPU goes offline, the kernel keeps its
+/* Events are opened for the CPUs that are online when recording begins. When a CPU goes offline, the kernel keeps its
  * per-thread events for later, but closes its per-CPU events for good. While the machine is suspended, all CPUs but the
- * first are offline. Zero-initialise one without CPUs.
- */
+ * first are offline. Zero-initialise one without CPUs. */
 struct cpu_watch {
 	cpu_list away;	 /* went offline, and so has no per-CPU events any more */
 	cpu_list missed; /* online without events */
@@ -79,10 +75,8 @@ const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum 
 /* Note how far the rings are filled now. Records up to there are older than all that arrive later. */
 void rings_note_heads(struct rings *rings);
 
-/*
- * Hand each record up to the noted head to `handle`, then return the space to the kernel. A record is read-only and
- * valid during the call. An error of `handle` stops reading.
- */
+/* Hand each record up to the noted head to `handle`, then return the space to the kernel. A record is read-only and
+ * valid during the call. An error of `handle` stops reading. */
 typedef struct mmt_error *(*ring_handler)(void *context, const void *record, size_t size);
 struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 

@@ -174,10 +174,8 @@ static bool begins_with_id(const char *name, const char *id)
 	return !*id;
 }
 
-/*
- * Is this the group of the container or pod: ID, docker-ID.scope, cri-containerd-ID.scope, podUID,
- * kubepods-burstable-podUID.slice? Groups with "conmon" in their names have a program that waits for the container.
- */
+/* Is this the group of the container or pod: ID, docker-ID.scope, cri-containerd-ID.scope, podUID,
+ * kubepods-burstable-podUID.slice? Groups with "conmon" in their names have a program that waits for the container. */
 static bool is_named_by(const char *name, const char *id)
 {
 	for (const char *at = name; *at && !strstr(name, "conmon"); at++) {

@@ -47,11 +47,9 @@ void scope_deinit(struct scope *scope);
 /* Begin to record a process. This and the functions below return false if out of memory. */
 bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
 
-/*
- * Apply the noted forks in order of time, up to `until_ns`: all FORK records before that time must have been noted. A
+/* Apply the noted forks in order of time, up to `until_ns`: all FORK records before that time must have been noted. A
  * later fork waits for the next call, because it may be of a child whose parent's FORK record arrived in a ring that
- * had already been searched.
- */
+ * had already been searched. */
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns);
 
 /* Forget processes that were recorded before this time and have left the process table, because they have ended. */

@@ -140,12 +140,10 @@ void traced_process_drop_ranges(struct traced_process *process);
 /* Close the descriptors of an ended process. */
 void process_table_release(struct traced_process *process);
 
-/*
- * Threads that may still be inside a call whose effect is already in the maps. Such a call may take milliseconds to
+/* Threads that may still be inside a call whose effect is already in the maps. Such a call may take milliseconds to
  * free a gigabyte, and longer if the thread has to wait for a CPU. A thread counts as returned only when it is seen
  * outside of the call: in an interruptible sleep, in a different call, exiting, or by a record that is not made in the
- * middle of a call.
- */
+ * middle of a call. */
 
 struct blocking_calls;
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * System calls that may never return: on a file system that does not answer (FUSE, NFS), or on a process that holds its
+/* System calls that may never return: on a file system that does not answer (FUSE, NFS), or on a process that holds its
  * mmap_lock while it waits for one, or whose exec does (see proc.h). No signal ends such a call, or only one that
  * kills, and no process exits while one of its threads makes one. So an expendable helper process makes these calls,
  * with a deadline. A helper that does not answer is left alone until its call returns, and the recorder does without
- * the result.
- */
+ * the result. */
 #pragma once
 
 #include <sys/stat.h>
@@ -31,11 +29,9 @@ struct blocking_host {
 #define BLOCKING_ARGUMENT_BYTES 8192
 #define BLOCKING_RESULT_BYTES (64u << 10)
 
-/*
- * What a call may wait for: the memory of a process, a file system (its device number), or a path looked up in the
+/* What a call may wait for: the memory of a process, a file system (its device number), or a path looked up in the
  * mount namespace of a process. While a helper is stuck there, further calls fail at once, so that each place costs one
- * helper.
- */
+ * helper. */
 uint64_t place_of_process(pid_t pid);
 uint64_t place_of_device(uint64_t device_major, uint64_t device_minor);
 uint64_t place_of_paths(struct blocking_calls *calls, pid_t pid); /* that of the process if it is stuck */
@@ -58,11 +54,9 @@ struct blocking_calls {
 
 struct blocking_call;
 
-/*
- * Runs in the helper. Gets the argument and `given`, which stays open. Writes the result, and sets its size if that is
+/* Runs in the helper. Gets the argument and `given`, which stays open. Writes the result, and sets its size if that is
  * not all of its room. `opened`, which is -1 before: a descriptor for the caller. Only descriptors whose close() cannot
- * block may be opened for it: O_PATH and /proc.
- */
+ * block may be opened for it: O_PATH and /proc. */
 typedef void blocking_function(struct blocking_call *call);
 
 struct blocking_call {

@@ -473,12 +473,10 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 			ok = entry->d_name[0] == '.' || vector_push(threads, (pid_t)strtol(entry->d_name, NULL, 10));
 			offset += entry->d_reclen;
 		}
-		/*
-		 * To continue a listing, the kernel looks up the thread at which it stopped. If that thread has exited,
+		/* To continue a listing, the kernel looks up the thread at which it stopped. If that thread has exited,
 		 * the kernel ends the list, or continues at a position counted from the start, where other threads may
 		 * be by now. So a listing is complete only if one getdents() call returned all threads, the last of
-		 * them is still alive, and no exited thread was skipped.
-		 */
+		 * them is still alive, and no exited thread was skipped. */
 		if (ok && first && threads->count > count)
 			complete =
 			    lseek(fd, 0, SEEK_CUR) == (off_t)(DOT_ENTRIES + threads->count - count) &&

@@ -104,11 +104,9 @@ pid_t proc_parent_of(pid_t pid);
 /* Return the PID of the process in its innermost PID namespace, or `pid` if that is unknown. */
 pid_t proc_namespace_pid(pid_t pid);
 
-/*
- * Append the threads of a process. False: the process is gone, or out of memory. `complete_ret`, which may be NULL:
+/* Append the threads of a process. False: the process is gone, or out of memory. `complete_ret`, which may be NULL:
  * the list contains all threads that were alive during the call. The kernel ends a list early if the thread at its
- * current position exits.
- */
+ * current position exits. */
 bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret);
 
 /* Append the PIDs of all processes. False: they cannot be listed, or out of memory. */
@@ -170,10 +168,8 @@ uint64_t text_file_bytes(const char *text, const char *name);
  * file: opening a device has side effects, and opening a FIFO may block. Symbolic links are followed. */
 int regular_file_open(const char *path);
 
-/*
- * Is this the mapped file? On some file systems, such as btrfs and overlayfs, fstat() returns another device than the
- * kernel's MMAP2 records, and one of the two is anonymous (major number 0). Then only the inodes are compared.
- */
+/* Is this the mapped file? On some file systems, such as btrfs and overlayfs, fstat() returns another device than the
+ * kernel's MMAP2 records, and one of the two is anonymous (major number 0). Then only the inodes are compared. */
 bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, uint32_t device_minor, uint64_t inode);
 
 /* A line of /proc/PID/maps. */

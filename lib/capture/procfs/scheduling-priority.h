@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The recorder's scheduling priority. Records that are not read in time are lost, so the recorder runs at nice -20 if
+/* The recorder's scheduling priority. Records that are not read in time are lost, so the recorder runs at nice -20 if
  * permitted, and with a real-time policy while a ring is filling, for example because of thousands of runnable threads.
  * A real-time thread wakes on the CPU where it last slept and preempts the target there, even if another CPU is idle.
  * That costs the target about 300 ns for each call at full speed, so the policy is used no longer than needed. The
  * recorder works in slices with pauses in between, so that it does not delay a call of a target for long. The kernel
- * also limits real-time threads to kernel.sched_rt_runtime_us.
- */
+ * also limits real-time threads to kernel.sched_rt_runtime_us. */
 #pragma once
 
 #include <stdbool.h>

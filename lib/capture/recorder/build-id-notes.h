@@ -13,12 +13,10 @@ struct kept_file {
 	uint64_t bytes; /* size when first seen; the copy is limited to it if the file grows */
 };
 
-/*
- * The modules of the recorded processes. Each file is opened (O_PATH) when it is first seen and stays open, because it
+/* The modules of the recorded processes. Each file is opened (O_PATH) when it is first seen and stays open, because it
  * can then be read after its process, its path and its mount namespace are gone. When recording ends, files that a
  * report would not find by their path are copied into the recording: files of a container or another root directory,
- * and files that were replaced or deleted.
- */
+ * and files that were replaced or deleted. */
 struct kept_modules {
 	struct module_copies index;
 	VECTOR(struct kept_file) files; /* in the order of `index` */
@@ -31,18 +29,14 @@ struct kept_modules {
 
 void kept_modules_deinit(struct kept_modules *kept);
 
-/*
- * Add a mapped file of `bytes` (0: it is no ELF file). Copy `module` and take ownership of `fd`, the file (O_PATH)
+/* Add a mapped file of `bytes` (0: it is no ELF file). Copy `module` and take ownership of `fd`, the file (O_PATH)
  * or -1. If the files together exceed the limit, the largest is left out, so that the files of one program do not
- * displace all others.
- */
+ * displace all others. */
 struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
 				   const struct module_copy *module, int fd, uint64_t bytes) MMT_MUST_CHECK;
 
-/*
- * Write the section: the index, then the copies. Files that cannot be read or compressed are left out. After a second
- * stop request the remaining files are left out, too.
- */
+/* Write the section: the index, then the copies. Files that cannot be read or compressed are left out. After a second
+ * stop request the remaining files are left out, too. */
 struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_modules *kept,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
@@ -80,8 +74,6 @@ struct mmt_error *build_id_notes_read(struct recorder *recorder) MMT_MUST_CHECK;
 /* Find a mapped file through /proc/PID/map_files (O_PATH). Return -1 and errno on failure. */
 int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping *mapping, struct stat *status_ret);
 
-/*
- * Find NT_GNU_BUILD_ID of an ELF file whose first `size` bytes are at `data`; these must include the program headers
- * and the notes. False: the file has none.
- */
+/* Find NT_GNU_BUILD_ID of an ELF file whose first `size` bytes are at `data`; these must include the program headers
+ * and the notes. False: the file has none. */
 bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry);

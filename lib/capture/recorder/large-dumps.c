@@ -6,11 +6,9 @@
 #define FULL_NS (LARGE_DUMPS_BURST * CALL_NS)
 #define LOW_NS (FULL_NS / 4)
 
-/*
- * The number of times that all events are switched. A thread that is created while its parent's events are switched may
+/* The number of times that all events are switched. A thread that is created while its parent's events are switched may
  * inherit the previous state. At the second time the kernel has linked its events to those of the parent, so they are
- * switched, too.
- */
+ * switched, too. */
 #define PASSES 2
 
 bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint64_t now_ns)

@@ -50,11 +50,9 @@ struct process_events {
 	struct map executing;
 };
 
-/*
- * The jobs: slow work that the loop runs between two drains of the rings, such as reading maps, JIT code, perf maps,
+/* The jobs: slow work that the loop runs between two drains of the rings, such as reading maps, JIT code, perf maps,
  * build-ids and resident pages. A job appends records of its own. It neither reads the rings nor uses the state of the
- * ring reader; between two steps it calls ring_reader_give_way(). test/lint/reentry.sh checks this.
- */
+ * ring reader; between two steps it calls ring_reader_give_way(). test/lint/reentry.sh checks this. */
 struct jobs {
 	struct build_id_notes build_ids;
 	struct kept_modules kept_modules;
@@ -70,10 +68,8 @@ struct jobs {
 	struct helper heap_helper;
 };
 
-/*
- * A recording session. The ring reader writes the kernel's records to the file, and queues process events. The loop
- * applies these events to the process table and runs the jobs.
- */
+/* A recording session. The ring reader writes the kernel's records to the file, and queues process events. The loop
+ * applies these events to the process table and runs the jobs. */
 struct recorder {
 	const struct mmt_record_options *options;
 	const struct architecture *architecture;
@@ -141,12 +137,10 @@ void recorder_flush(struct recorder *recorder);
  * recorder->start_ns must be set. */
 struct mmt_error *file_metadata_add_head(struct recorder *recorder) MMT_MUST_CHECK;
 
-/*
- * Write the sections after the records, when recording has stopped. `lost`: one count per event. Read the resident
+/* Write the sections after the records, when recording has stopped. `lost`: one count per event. Read the resident
  * pages of the final mappings; perf maps and build-ids must have been collected. An error in one section does not
  * affect the others: it causes a warning if the section is optional, and is passed to recorder_keep_failure()
- * otherwise.
- */
+ * otherwise. */
 void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost);
 
 /* Begin a record of the recorder itself, of the kernel's `type`, and discard what the buffer contains. */
@@ -156,11 +150,9 @@ void own_record_begin(struct buffer *record, uint32_t type, uint16_t misc);
 struct mmt_error *own_record_append(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
 				    uint64_t time_ns, uint64_t id) MMT_MUST_CHECK;
 
-/*
- * Do the same for mmtrace's own data, in a PERF_RECORD_TEXT_POKE record, which perf ignores in user space. The caller
+/* Do the same for mmtrace's own data, in a PERF_RECORD_TEXT_POKE record, which perf ignores in user space. The caller
  * appends the content to the buffer between the two calls. `id`: the kind of content, NAME_PIECE_ID or NOTE_ID.
- * own_record_append_bytes() always frees the buffer, even if the content is too large or memory is short.
- */
+ * own_record_append_bytes() always frees the buffer, even if the content is too large or memory is short. */
 void own_record_begin_bytes(struct buffer *record);
 
 struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buffer *record, pid_t pid, uint64_t time_ns,
@@ -174,11 +166,9 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				uint64_t value, uint64_t number, const char *text) MMT_MUST_CHECK;
 
-/*
- * Incremental metadata: perf maps, jitdumps and build-ids are also written between the records while they grow, because
+/* Incremental metadata: perf maps, jitdumps and build-ids are also written between the records while they grow, because
  * the file of a killed recorder has no closing sections. Every byte is written once, soon after it appeared, up to
- * LIMIT_RECORDED_PIECES_BYTES in total.
- */
+ * LIMIT_RECORDED_PIECES_BYTES in total. */
 
 #define INCREMENTAL_METADATA_TICK_BYTES (4u << 20) /* bytes written by one call */
 

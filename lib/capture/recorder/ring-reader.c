@@ -49,11 +49,9 @@ size_t ring_reader_cut_dump(uint8_t *record, const struct sample_parts *parts, s
 	return size;
 }
 
-/*
- * Remove the bytes of a sample that must not be written to the file: those that the kernel did not copy, which are old
+/* Remove the bytes of a sample that must not be written to the file: those that the kernel did not copy, which are old
  * contents of the ring, and the program's arguments and environment, which are above all frames. A large dump ends
- * before them. Return the new size of the record.
- */
+ * before them. Return the new size of the record. */
 static size_t hide_strings(const struct recorder *recorder, const struct event_description *event,
 			   const struct sample_parts *parts, uint8_t *record, size_t size)
 {
@@ -138,11 +136,9 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 	       (!recorder->stop_ns || time_ns <= recorder->stop_ns);
 }
 
-/*
- * Is the process a child that is not recorded, because it was forked during the last snapshots, or because no child is?
+/* Is the process a child that is not recorded, because it was forked during the last snapshots, or because no child is?
  * Such a child has no snapshot. Its calls are skipped, too: their ring may be read before the ring with its FORK
- * record.
- */
+ * record. */
 static bool is_unrecorded_child(const struct recorder *recorder, pid_t pid)
 {
 	return (recorder->closed || recorder->options->no_inherit) && !process_table_find(&recorder->processes, pid);
@@ -210,11 +206,9 @@ static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *re
 	return recorder_note(recorder, NOTE_OOM_KILL, pid, time_ns, (uint64_t)tid, 0, name);
 }
 
-/*
- * Since Linux 6.3 the kernel fills in one sample for all events of a page fault. With another recorder, even of another
+/* Since Linux 6.3 the kernel fills in one sample for all events of a page fault. With another recorder, even of another
  * user, it may have the identifier of an event of that one. Its fields show which event it is of: see add_faults().
- * Return the number of the event and its identifier; NULL: it is of none.
- */
+ * Return the number of the event and its identifier; NULL: it is of none. */
 static const uint64_t *find_fault_event(struct ring_reader *reader, const void *record, size_t size, uint64_t *id_ret)
 {
 	const struct attachment *attachment = &reader->attachment;
@@ -591,12 +585,10 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->reader.rings);
 	error = error ?: recorder_note_marks(recorder);
-	/*
-	 * Search all rings for FORK records up to the heads noted before. A process that made a record up to these
+	/* Search all rings for FORK records up to the heads noted before. A process that made a record up to these
 	 * heads was forked earlier, so its FORK record is in some ring by now. The rings are searched one after the
 	 * other, so only some of the records that arrive meanwhile are seen, perhaps the FORK of a grandchild without
-	 * that of its parent.
-	 */
+	 * that of its parent. */
 	if (!error && (recorder->reader.scope.kind != SCOPE_THREADS || recorder->reader.faults_on_cpus)) {
 		uint64_t begin_ns = clock_now_ns();
 

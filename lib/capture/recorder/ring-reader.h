@@ -87,12 +87,10 @@ struct ring_reader {
 	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX];
 };
 
-/*
- * Reads every ring up to its present head. Nothing is written while recorder->writing is unset, or for records before
+/* Reads every ring up to its present head. Nothing is written while recorder->writing is unset, or for records before
  * start_ns; records after stop_ns are skipped. Process events (fork, exec, exit, mapping) are queued: the process
  * table, modules, jitdumps and JIT code do not change, and no job is called. Only loop_drain() and the thread
- * of the ring reader call this; test/lint/reentry.sh checks all of this.
- */
+ * of the ring reader call this; test/lint/reentry.sh checks all of this. */
 struct mmt_error *ring_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
@@ -103,11 +101,9 @@ struct mmt_error *ring_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *name, pid_t *pid_ret,
 					uint64_t *exec_ns_ret) MMT_MUST_CHECK;
 
-/*
- * Start the thread of the ring reader, and end it when no record can be lost any more. While it is not running, the
+/* Start the thread of the ring reader, and end it when no record can be lost any more. While it is not running, the
  * functions below do nothing. An error of the thread is returned by the next one of these functions that is called, or
- * passed to recorder_keep_failure() at the end.
- */
+ * passed to recorder_keep_failure() at the end. */
 struct mmt_error *ring_reader_start(struct recorder *recorder) MMT_MUST_CHECK;
 void ring_reader_end(struct recorder *recorder);
 
@@ -118,12 +114,10 @@ struct mmt_error *ring_reader_give_way(struct recorder *recorder) MMT_MUST_CHECK
 /* Read all rings up to now. Afterwards all process events that have happened are in the queue. */
 struct mmt_error *ring_reader_catch_up(struct recorder *recorder) MMT_MUST_CHECK;
 
-/*
- * Call these around a system call that may take long, such as one that waits for the target's mmap_lock: threads that
+/* Call these around a system call that may take long, such as one that waits for the target's mmap_lock: threads that
  * hold the lock may get no CPU for seconds. The thread reads filling rings in the meantime. Between the two calls, use
  * only state that reading the rings does not touch: not the writer, messages, events or rings. errno is preserved.
- * Pairs may be nested.
- */
+ * Pairs may be nested. */
 void ring_reader_begin_wait(void *recorder);
 void ring_reader_end_wait(void *recorder);
 
@@ -141,9 +135,7 @@ bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const voi
  * then. Pure. False: the sample is too short. */
 bool ring_reader_parse_victim(const void *record, size_t size, pid_t *pid_ret, char name_ret[16]);
 
-/*
- * Keep only the first `kept_bytes` of the sample's stack dump, followed by a few zeros that mark the end of the stack,
+/* Keep only the first `kept_bytes` of the sample's stack dump, followed by a few zeros that mark the end of the stack,
  * and by the rest of the record: most of the space that a large dump reserves is unused. Return the new size of the
- * record.
- */
+ * record. */
 size_t ring_reader_cut_dump(uint8_t *record, const struct sample_parts *parts, size_t kept_bytes);

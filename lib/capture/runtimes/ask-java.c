@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Asks JDK 17 and later for a perf map: Compiler.perfmap, sent through the attach mechanism of the HotSpot JVM. A file
+/* Asks JDK 17 and later for a perf map: Compiler.perfmap, sent through the attach mechanism of the HotSpot JVM. A file
  * .attach_pidPID and SIGQUIT make the JVM open the socket .java_pidPID in /tmp, which accepts a command and its
- * arguments as strings.
- */
+ * arguments as strings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -41,10 +39,8 @@ static bool make_trigger(const struct java *java, bool *made_ret)
 	return S_ISREG(status.st_mode) && status.st_uid == java->owner;
 }
 
-/*
- * Makes the JVM start its listener thread, as it does at the first attach. An existing socket may be stale: a killed
- * JVM leaves it behind, and a new JVM may get the same PID.
- */
+/* Makes the JVM start its listener thread, as it does at the first attach. An existing socket may be stale: a killed
+ * JVM leaves it behind, and a new JVM may get the same PID. */
 static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BYTES])
 {
 	uint64_t until_ns = clock_now_ns() + ATTACH_NS;

@@ -17,10 +17,8 @@ struct traced_process;
 /* Copies the files that JIT compilers write for profilers: perf maps and jitdumps. To add a runtime, see
  * lib/analysis/resolver/known-runtimes.h. */
 
-/*
- * Perf maps (/tmp/perf-PID.map), copied while they are accessible. The file is below the root directory of the process,
- * has its innermost PID in its name, and is written by a program that is not trusted.
- */
+/* Perf maps (/tmp/perf-PID.map), copied while they are accessible. The file is below the root directory of the process,
+ * has its innermost PID in its name, and is written by a program that is not trusted. */
 
 /* Finds the perf map of a process (O_PATH). -1: there is none, or it is refused; then *refused_ret is the reason. */
 int perf_maps_open(struct recorder *recorder, const struct traced_process *process, struct stat *status,
@@ -57,10 +55,8 @@ bool perf_maps_exists(struct recorder *recorder, const struct traced_process *pr
  * since. True: it does not exist any more. */
 bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process, bool earlier);
 
-/*
- * Jitdumps (jit-PID.dump in any directory), found as perf finds them: the runtime maps the first page of the file
- * executable. The file is kept open and copied when recording ends. Each record in it has a timestamp.
- */
+/* Jitdumps (jit-PID.dump in any directory), found as perf finds them: the runtime maps the first page of the file
+ * executable. The file is kept open and copied when recording ends. Each record in it has a timestamp. */
 
 struct noted_jitdump {
 	struct jitdump_copy copy;
@@ -123,10 +119,8 @@ bool helper_start(struct helper *helper, const struct helper_target *target);
 /* Returns the answer, or HELPER_WAITS if there is none yet. After an answer the request is over. */
 enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES]);
 
-/*
- * Functions for the helper. It talks to a target through a socket in the target's file system, as the target's user. It
- * does not trust the target: it follows no link out of the target's root directory, and every wait has a time limit.
- */
+/* Functions for the helper. It talks to a target through a socket in the target's file system, as the target's user. It
+ * does not trust the target: it follows no link out of the target's root directory, and every wait has a time limit. */
 
 /* Permanently changes this process to the target's user and group, without any capability that this user does not have.
  * The user determines the peer credentials and the owner of new files. Returns NULL, or why it failed. */
@@ -185,10 +179,8 @@ void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *proc
 /* Finishes the requests of a process that has ended and whose map has been copied. */
 void ask_runtime_ended(struct recorder *recorder, struct traced_process *process);
 
-/*
- * A runtime that can be asked for a perf map. Each is defined in a file of its own and listed in ask-runtime.c. No
- * other code distinguishes between them.
- */
+/* A runtime that can be asked for a perf map. Each is defined in a file of its own and listed in ask-runtime.c. No
+ * other code distinguishes between them. */
 struct askable_runtime {
 	const char *name;   /* for messages */
 	const char *module; /* file name of the module that every process of this runtime maps */

@@ -300,11 +300,9 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 
 	if (fd < 0 || exec_ns < recorder->start_ns)
 		return NULL;
-	/*
-	 * Did the earlier program write the file? It did if its mtime is older than the exec, or if it has not changed
+	/* Did the earlier program write the file? It did if its mtime is older than the exec, or if it has not changed
 	 * since it was checked before. A file modified after the exec is excluded first, because that check may have
-	 * been made between the exec and the reading of its record.
-	 */
+	 * been made between the exec and the reading of its record. */
 	changed_ns = nanoseconds(status.st_mtim);
 	(void)file_mark_check(recorder, process, &process->map_growth_mark, fd, &status, &known);
 	if (changed_ns >= exec_realtime_ns)

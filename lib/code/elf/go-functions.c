@@ -220,10 +220,8 @@ static bool read_header(struct go_functions *functions)
 	return functions->count > 0;
 }
 
-/*
- * Find the table: a section of its own, or in position-independent programs that another linker has written, somewhere
- * in a section with other data.
- */
+/* Find the table: a section of its own, or in position-independent programs that another linker has written, somewhere
+ * in a section with other data. */
 static bool find_table(struct go_functions *functions)
 {
 	struct bytes bytes = bytes_over(NULL, 0);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The table of functions (pclntab) that the Go linker writes into every program, stripped or not, for Go 1.16 and
+/* The table of functions (pclntab) that the Go linker writes into every program, stripped or not, for Go 1.16 and
  * later: names, lines, inlined functions, and how deep the stack is at each instruction. It also covers the assembly
- * functions of the runtime, and nothing but Go: C code in a Go program is not in it.
- */
+ * functions of the runtime, and nothing but Go: C code in a Go program is not in it. */
 #pragma once
 
 #include "code/unwind/instruction-analysis.h"
@@ -26,11 +24,9 @@ size_t go_functions_count(const struct go_functions *functions);
 /* By number, ascending by address unless the table is damaged. False: damaged. */
 bool go_functions_get(const struct go_functions *functions, size_t number, struct go_function *function_ret);
 
-/*
- * How to unwind from `address`; see deduced_row_get(). *frame_pointer_ret: the function has set up its frame pointer.
+/* How to unwind from `address`; see deduced_row_get(). *frame_pointer_ret: the function has set up its frame pointer.
  * A function that switches stacks is left by its frame pointer, which is in the frame of its caller; without one, the
- * row only says that the caller is on another stack. False: the table does not describe this code.
- */
+ * row only says that the caller is on another stack. False: the table does not describe this code. */
 bool go_functions_row(const struct go_functions *functions, uint64_t address, struct deduced_row *deduced_ret,
 		      bool *frame_pointer_ret);
 

@@ -39,11 +39,9 @@ enum module_state {
 	MODULE_SILENT = 11,	  /* the file system does not answer: not opened */
 };
 
-/*
- * Open the module at `path` with this build-id (size 0: any) or, without one, with this inode (0: unknown). "[vdso]" is
+/* Open the module at `path` with this build-id (size 0: any) or, without one, with this inode (0: unknown). "[vdso]" is
  * taken from this process if its build-id matches, or without a build-id the kernel release. Opens each path and
- * build-id once. `modules` owns the result.
- */
+ * build-id once. `modules` owns the result. */
 struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
 			       uint64_t inode, struct module **module_ret) MMT_MUST_CHECK;
 
@@ -96,10 +94,8 @@ struct module_frame {
 	bool inlined; /* inlined into the next frame */
 };
 
-/*
- * Names of the code at `address` (ELF virtual), innermost inlined function first; at least one frame. `for_lookup` is
- * the address itself for an instruction pointer, one less for a return address: the caller does the subtraction.
- */
+/* Names of the code at `address` (ELF virtual), innermost inlined function first; at least one frame. `for_lookup` is
+ * the address itself for an instruction pointer, one less for a return address: the caller does the subtraction. */
 size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[LIMIT_INLINED_FRAMES]);
 
 struct module_query {

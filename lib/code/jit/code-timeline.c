@@ -3,12 +3,10 @@
 
 #include "base/limits.h"
 
-/*
- * The starts and ends of all ranges divide the address space into pieces, which are the leaves of a segment tree: the
+/* The starts and ends of all ranges divide the address space into pieces, which are the leaves of a segment tree: the
  * parent of node i is i / 2, and that of piece p is node bound_count + p. A range is entered in the fewest nodes that
  * have exactly its pieces below them, one or two as a rule. So the ranges that ever cover a piece are those of its node
- * and of all nodes above it.
- */
+ * and of all nodes above it. */
 struct code_timeline {
 	const struct timed_range *ranges;
 	size_t count;

@@ -29,11 +29,9 @@ struct mmt_error *code_timeline_create(const struct timed_range *ranges, size_t 
 
 void code_timeline_destroy(struct code_timeline *timeline);
 
-/*
- * Index of the range at `address` at this time: the latest one that existed then. If none existed yet, the first one
+/* Index of the range at `address` at this time: the latest one that existed then. If none existed yet, the first one
  * that follows, because runtimes record JIT code with a delay, some only when they exit. CODE_TIMELINE_NONE: none
- * at any time.
- */
+ * at any time. */
 uint32_t code_timeline_find(const struct code_timeline *timeline, uint64_t address, uint64_t time_ns);
 
 /* A number that is another one whenever the range at some address may be another one. */
@@ -111,12 +109,10 @@ struct jitdump {
 	uint64_t last_ns;
 };
 
-/*
- * Borrows the bytes. Ignores a truncated record at the end, which every file of a running process may have, and
+/* Borrows the bytes. Ignores a truncated record at the end, which every file of a running process may have, and
  * everything after a record with an invalid size. `clock_end_ns`: end of the recording on its clock. A file with later
  * timestamps, or with TSC timestamps, uses another clock, and its timestamps are ignored. Returns an error for another
- * byte order or an unknown version.
- */
+ * byte order or an unknown version. */
 struct mmt_error *jitdump_create(const void *data, size_t size, uint64_t clock_end_ns,
 				 struct jitdump **dump_ret) MMT_MUST_CHECK;
 void jitdump_destroy(struct jitdump *dump);

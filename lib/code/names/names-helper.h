@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Names from a helper process. libdw and libiberty read files of strangers: a crash, an endless loop or a bomb in one
+/* Names from a helper process. libdw and libiberty read files of strangers: a crash, an endless loop or a bomb in one
  * of them must cost only the names of that file. The helper is forked from this process on first use, has limits of
  * memory and time, and answers requests through a socket. If it ends, a new one reads only the symbols of the file's
- * own, and after the next end no names of that file. Its answers are untrusted bytes.
- */
+ * own, and after the next end no names of that file. Its answers are untrusted bytes. */
 #pragma once
 
 #include "code/names/symbols.h"

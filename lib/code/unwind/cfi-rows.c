@@ -7,10 +7,8 @@
 #include "base/limits.h"
 #include "base/map.h"
 
-/*
- * The entries (CIEs and FDEs) of a section, and an index of the FDEs by address. The input may be arbitrary bytes;
- * invalid entries are ignored.
- */
+/* The entries (CIEs and FDEs) of a section, and an index of the FDEs by address. The input may be arbitrary bytes;
+ * invalid entries are ignored. */
 
 struct cfi_cie {
 	struct bytes instructions;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Call frame information (CFI) of one piece of code: an ELF file (.eh_frame and .debug_frame), or JIT code. cfi.c finds
+/* Call frame information (CFI) of one piece of code: an ELF file (.eh_frame and .debug_frame), or JIT code. cfi.c finds
  * the sections; cfi-rows.c reads their entries and computes rows, which show how to find the CFA and the saved
- * registers at an address.
- */
+ * registers at an address. */
 #pragma once
 
 #include <libelf.h>

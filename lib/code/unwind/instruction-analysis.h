@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Computes the row of an address without unwind tables from the instructions. Whatever path they take, what the
+/* Computes the row of an address without unwind tables from the instructions. Whatever path they take, what the
  * function does to the stack pointer before it returns shows where the return address is, and what it restores shows
- * where registers are saved. Neither the start of the function nor its name is needed.
- */
+ * where registers are saved. Neither the start of the function nor its name is needed. */
 #pragma once
 
 #include "code/elf/disassembly.h"
@@ -22,11 +20,9 @@ struct analyzed_code {
 	/* Whether a function is known to begin at `address`: a call right before it does not return. NULL: unknown. */
 	bool (*begins)(void *context, uint64_t address);
 	void *context;
-	/*
-	 * The code has no frame of its own but runs in the frame of a host function, which jumps to it. The code
+	/* The code has no frame of its own but runs in the frame of a host function, which jumps to it. The code
 	 * returns there by jumps through registers and memory. This is the row of the host function; NULL: the code has
-	 * its own frame.
-	 */
+	 * its own frame. */
 	const struct cfi_row *host;
 };
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The result of unwinding depends only on the values read, in order, and each value decides what is read next. All
+/* The result of unwinding depends only on the values read, in order, and each value decides what is read next. All
  * stacks seen therefore form a decision tree. The tree stores only the points where stacks differ: a branch names the
  * next read, and the value leads to the next branch or to the only remaining stack. That stack is then compared with
- * all its reads, which makes the result correct whatever path led to it.
- */
+ * all its reads, which makes the result correct whatever path led to it. */
 
 #include "base/map.h"
 #include "code/unwind/unwind-state.h"

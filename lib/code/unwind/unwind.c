@@ -172,11 +172,9 @@ static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
 	return UNWIND_STEP_DONE;
 }
 
-/*
- * A first frame without CFI and without a frame record: the caller's address is in the link register, and the frame
+/* A first frame without CFI and without a frame record: the caller's address is in the link register, and the frame
  * pointer points to the caller's record. If the function has a record, the link register equals the one in the record,
- * or belongs to a call that the function made.
- */
+ * or belongs to a call that the function made. */
 static enum unwind_step step_by_link_register(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
@@ -194,11 +192,9 @@ static enum unwind_step step_by_link_register(struct unwind_state *state)
 	return UNWIND_STEP_DONE;
 }
 
-/*
- * Code that never returns, because it ends the thread after its callee returns, has no instruction that shows where its
+/* Code that never returns, because it ends the thread after its callee returns, has no instruction that shows where its
  * return address is. If the first plausible word on the stack leads to the entry of a thread, that word is the return
- * address.
- */
+ * address. */
 static enum unwind_step step_to_entry(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
@@ -405,12 +401,10 @@ static enum mmt_stack_end walk_stack(struct unwind_state *state)
 	return state->other_stack ? MMT_STACK_END_OTHER_STACK : MMT_STACK_END_NO_UNWIND_DATA;
 }
 
-/*
- * The kernel builds its callchain by following frame pointers from the recorded register: it reads entry 1 one word
+/* The kernel builds its callchain by following frame pointers from the recorded register: it reads entry 1 one word
  * above the frame that the register points to, entry 2 one word above the frame whose address is saved there, and so
  * on. As long as those frames are in the stack dump, the address of every entry is known, and therefore also the entry
- * that follows our last frame.
- */
+ * that follows our last frame. */
 
 /* Where the callchain continues our frames. */
 struct continuation {

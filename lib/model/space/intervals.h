@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * An ordered map of disjoint address ranges. It neither merges ranges nor counts bytes. Chunks hold some dozens of
- * ranges each, and a sorted array holds the chunks, so that a change moves a few cache lines.
- */
+/* An ordered map of disjoint address ranges. It neither merges ranges nor counts bytes. Chunks hold some dozens of
+ * ranges each, and a sorted array holds the chunks, so that a change moves a few cache lines. */
 #pragma once
 
 #include "base/vector.h"
@@ -52,11 +50,9 @@ static inline struct interval_node *intervals_within(const struct intervals *int
 	return node && node->interval.start < end ? node : NULL;
 }
 
-/*
- * Iterate over what lies in [start, end), part by part: `for (uint64_t position = start; (node =
+/* Iterate over what lies in [start, end), part by part: `for (uint64_t position = start; (node =
  * intervals_next_part(intervals, &position, end, &part));)`. `part` is a copy of the node's range cut to [start, end),
- * with the attributes of the complete range. The loop may change the map up to the end of the part.
- */
+ * with the attributes of the complete range. The loop may change the map up to the end of the part. */
 static inline struct interval_node *intervals_next_part(const struct intervals *intervals, uint64_t *position,
 							uint64_t end, struct space_interval *part_ret)
 {

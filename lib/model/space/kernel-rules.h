@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Differences between kernel versions: the version of the recorded kernel decides what a call changed. Pure. Each rule
+/* Differences between kernel versions: the version of the recorded kernel decides what a call changed. Pure. Each rule
  * names the first version to which it applies and the kernel change that introduced it. "Measured" means that a test
- * compared the model with the maps of that kernel.
- */
+ * compared the model with the maps of that kernel. */
 #pragma once
 
 #include <stdbool.h>

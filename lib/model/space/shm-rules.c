@@ -160,11 +160,9 @@ void space_shm_join(struct space *space, struct space_interval *piece, uint32_t 
 	piece->attributes.part = *part;
 }
 
-/*
- * The kernel detaches the first piece whose offset fits the address, and then the fitting pieces of the same
+/* The kernel detaches the first piece whose offset fits the address, and then the fitting pieces of the same
  * attachment, up to the first mapping of any kind that ends beyond the segment. (A piece that mremap has grown may do
- * so.) A sealed mapping stays, and the call succeeds nevertheless.
- */
+ * so.) A sealed mapping stays, and the call succeeds nevertheless. */
 bool space_shm_detach(struct space *space, const struct space_call *call)
 {
 	uint64_t base = call->arguments[0], end = UINT64_MAX;

@@ -463,11 +463,9 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 	return done;
 }
 
-/*
- * What lies between the last line and the next. Before Linux 6.17 a read() goes on at the mapping that came next when
+/* What lies between the last line and the next. Before Linux 6.17 a read() goes on at the mapping that came next when
  * the previous one ended: it does not show what was mapped below it in between. So what calls have changed since then
- * remains as it is in the model.
- */
+ * remains as it is in the model. */
 static bool apply_gap(struct space *space, const struct stretch *gap, bool read_before)
 {
 	struct stretch part = *gap;

@@ -208,11 +208,9 @@ bool space_shm_detach(struct space *space, const struct space_call *call);
 bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 		    void (*change)(void *context, struct space_interval *interval), void *context);
 
-/*
- * Call this before a moved piece is inserted: the piece joins the adjacent part of its attachment. *part: initially
+/* Call this before a moved piece is inserted: the piece joins the adjacent part of its attachment. *part: initially
  * SPACE_PART_NONE. Kernels that do not merge with all neighbours move one mapping at a time, whose pieces share this
- * number.
- */
+ * number. */
 #define SPACE_PART_NONE UINT32_MAX
 
 void space_shm_join(struct space *space, struct space_interval *piece, uint32_t *part);
@@ -257,21 +255,17 @@ bool pending_unmaps_note(struct space *space, const struct space_call *call);
 /* Give up all pending unmaps. */
 void pending_unmaps_give_up(struct space *space);
 
-/*
- * Compares a space with a snapshot of /proc/PID/maps (SPACE_SNAPSHOT_CHECK), or fills it from one
+/* Compares a space with a snapshot of /proc/PID/maps (SPACE_SNAPSHOT_CHECK), or fills it from one
  * (SPACE_SNAPSHOT_DEFINE). Calls in flight while a snapshot is read race with it: the model marks the pages that they
- * change until a later snapshot resolves them.
- */
+ * change until a later snapshot resolves them. */
 
 /* The call being applied changed [start, end). */
 bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end);
 
-/*
- * A DEFINE snapshot may already show the effect of calls in flight when the maps were read; the model applies those
+/* A DEFINE snapshot may already show the effect of calls in flight when the maps were read; the model applies those
  * when they return. Most calls have the same effect whatever they find, but a move carries its source along. The model
  * therefore remembers the state of each page before the reading, and restores it for a move that may have been in
- * flight: a thread's first call to return since then.
- */
+ * flight: a thread's first call to return since then. */
 
 /* A call has changed the mappings in [start, end) in place: change the remembered states too. */
 bool snapshot_race_change(struct space *space, uint64_t start, uint64_t end,
@@ -290,11 +284,9 @@ bool snapshot_race_covers(const struct space *space, const struct space_call *ca
 /* Call this before a call is applied: forgets states that no call in flight needs any more. */
 void snapshot_race_expire(struct space *space, uint64_t now_ns);
 
-/*
- * Reconciles the model with the kernel where a snapshot differs. A call that returns shortly after a page was read may
+/* Reconciles the model with the kernel where a snapshot differs. A call that returns shortly after a page was read may
  * have been in flight then and resolves the difference; so does the next snapshot if it matches. Any difference left
- * after three seconds is reconciled to what the kernel had.
- */
+ * after three seconds is reconciled to what the kernel had. */
 
 /* The call being applied requires mappings in [start, end): first add those that only the kernel has. */
 bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end);

@@ -92,11 +92,9 @@ struct space_call {
 	size_t mmap2_count;
 };
 
-/*
- * Callbacks for every byte that is mapped or released. `by` is the call that did it; NULL for snapshots and the end of
+/* Callbacks for every byte that is mapped or released. `by` is the call that did it; NULL for snapshots and the end of
  * the space. `by->thread` is -1 if the call that unmapped was not recorded. Bytes unmapped by a call that has not
- * returned are reported when it returns (see pending-unmaps.c). Callbacks must not use the space.
- */
+ * returned are reported when it returns (see pending-unmaps.c). Callbacks must not use the space. */
 struct space_observer {
 	/* Returns the allocation number (ALLOCATION_FIRST or larger) to use for `interval` instead of
 	 * ALLOCATION_UNKNOWN. allocated() follows. Intervals with equal numbers merge. May be NULL. */

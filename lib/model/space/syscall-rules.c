@@ -144,12 +144,10 @@ static uint8_t huge_page_bits(const struct space *space, uint64_t flags)
 	return (uint8_t)(shift ? shift : HUGE_PAGE_SHIFT_DEFAULT(space));
 }
 
-/*
- * Mappings of hugetlbfs files are rounded to huge pages even without MAP_HUGETLB. The kernel never merges them, so the
+/* Mappings of hugetlbfs files are rounded to huge pages even without MAP_HUGETLB. The kernel never merges them, so the
  * MMAP2 record is the mapping itself: it extends beyond the requested length by less than a huge page, and not because
  * of a neighbour. Returns log2 of the page size; 0: not hugetlbfs, or not known because no snapshot has described the
- * neighbour.
- */
+ * neighbour. */
 static uint8_t learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
 {
 	const uint8_t shifts[] = {HUGE_PAGE_SHIFT_DEFAULT(space), 30};
@@ -236,11 +234,9 @@ static bool apply_munmap(struct space *space, const struct space_call *call)
 	       pending_unmaps_release(space, call, range.start, range.end);
 }
 
-/*
- * Growth known only from MMAP2 records, because the old break is unknown. A record shows all of the mapping that has
+/* Growth known only from MMAP2 records, because the old break is unknown. A record shows all of the mapping that has
  * grown. Until a snapshot has described that range, only what is above the new break is newer than the call: leave the
- * rest to the snapshot.
- */
+ * rest to the snapshot. */
 static bool grow_unknown_break(struct space *space, const struct space_call *call, uint64_t top)
 {
 	array_each(mmap2_record, call->mmap2_records, call->mmap2_count) {
@@ -527,11 +523,9 @@ static bool apply_mprotect(struct space *space, const struct space_call *call)
 	return range.start >= changed_end || space_snapshot_touch(space, range.start, changed_end);
 }
 
-/*
- * The rings of aio contexts. io_setup maps a ring, shown by an MMAP2 record, and unmaps it again if it fails.
+/* The rings of aio contexts. io_setup maps a ring, shown by an MMAP2 record, and unmaps it again if it fails.
  * io_destroy unmaps the ring long before it returns (it waits for all CPUs), so another mapping may take its place
- * meanwhile.
- */
+ * meanwhile. */
 
 static bool is_ring(const struct space_interval *held, uint64_t inode)
 {
@@ -570,11 +564,9 @@ struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2
 	return done ? NULL : &error_no_memory;
 }
 
-/*
- * Find the ring that `call` destroys. If new rings were created at its address before the destroying calls returned,
+/* Find the ring that `call` destroys. If new rings were created at its address before the destroying calls returned,
  * there are several: choose one that existed when the call began. If the program has unmapped a ring itself and got
- * another context at the same address, the kernel uses what it reads there.
- */
+ * another context at the same address, the kernel uses what it reads there. */
 static struct aio_ring *find_ring(struct space *space, const struct space_call *call)
 {
 	const struct space_interval *held = space_find(space, call->arguments[0]);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * What the formats of `mmtrace export` share. To add one: write a file with its function, declare that in
- * export-report.h, add a row to the table in export-report.c, and describe it in mmtrace-export(1).
- */
+/* What the formats of `mmtrace export` share. To add one: write a file with its function, declare that in
+ * export-report.h, add a row to the table in export-report.c, and describe it in mmtrace-export(1). */
 #pragma once
 
 #include <mmtrace/export.h>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The compressed text format of heaptrack, version 3; all numbers are hexadecimal. Strings, instructions and traces
+/* The compressed text format of heaptrack, version 3; all numbers are hexadecimal. Strings, instructions and traces
  * count from 1, allocations (a size and a trace) from 0. A free refers to an allocation, so no addresses are needed. A
  * lifetime of several mappings becomes several allocations, and so does each piece of a mapping: heaptrack has no
- * partial unmapping.
- */
+ * partial unmapping. */
 #include <inttypes.h>
 #include <regex.h>
 

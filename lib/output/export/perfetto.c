@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * A trace for Perfetto, packet by packet. Stacks appear twice: as heap profiles, one for each class, which every
+/* A trace for Perfetto, packet by packet. Stacks appear twice: as heap profiles, one for each class, which every
  * version of the viewer shows as flame graphs; and as samples weighted by the unfreed bytes of each allocation, which
  * version 58 and later show for any selected time range. Each heap has its own packet sequence, because the viewer
- * confuses heaps in one sequence. All times are of CLOCK_MONOTONIC.
- */
+ * confuses heaps in one sequence. All times are of CLOCK_MONOTONIC. */
 #include <mmtrace/output.h>
 
 #include "base/figures.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The profile.proto of pprof, compressed. Items are numbered and written when they are first used; the strings come
+/* The profile.proto of pprof, compressed. Items are numbered and written when they are first used; the strings come
  * last. Values: allocations and bytes since the start of the window, committed and resident bytes, and unfreed mappings
  * and bytes. The default value is the last one, because some viewers show that. Field 15 (doc_url) makes Perfetto
- * reject a file.
- */
+ * reject a file. */
 #include <limits.h>
 #include <inttypes.h>
 
@@ -201,11 +199,9 @@ static void put_label(struct pprof *pprof, const char *key, const char *text, in
 	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-/*
- * The control group as a service: the ID of a container, or the unit of a systemd service, without its instance. Other
+/* The control group as a service: the ID of a container, or the unit of a systemd service, without its instance. Other
  * rows have no label, because viewers make a series of each: sessions and transient units have users and PIDs in
- * their names.
- */
+ * their names. */
 static void put_control_group(struct pprof *pprof, const char *path)
 {
 	char label[NAME_MAX + sizeof(SERVICE)] = "";

@@ -68,10 +68,8 @@ static struct gap find_outer_run(const struct mmt_row *row)
 #define INTERPRETER_KEPT                                                                                               \
 	2 /* frames of a run that calls a function of the program, which show what that function does */
 
-/*
- * Fold what runs the program's functions, and keep what they call. Without symbols, where that begins is only known
- * from the names of what they call.
- */
+/* Fold what runs the program's functions, and keep what they call. Without symbols, where that begins is only known
+ * from the names of what they call. */
 static size_t find_interpreter_fold(const struct mmt_row *row, const struct interpreter_run *run)
 {
 	bool is_called = run->last < row->frame_count && row->frames[run->last]->kind == MMT_FRAME_JIT;
@@ -153,10 +151,8 @@ static bool is_c_library(const struct mmt_frame *frame)
 	       array_find(start, starts, sizeof(starts) / sizeof(*starts), starts_with(frame->module, *start));
 }
 
-/*
- * The innermost frame of the program itself: of JIT code or, without any, of the file that the outermost frames are of,
- * the C library apart. The count of frames: not known, or the runtime is all there is.
- */
+/* The innermost frame of the program itself: of JIT code or, without any, of the file that the outermost frames are of,
+ * the C library apart. The count of frames: not known, or the runtime is all there is. */
 static size_t find_own(const struct mmt_row *row)
 {
 	const char *module = NULL;
@@ -211,10 +207,8 @@ static void show(struct layout *layout, size_t first, int step, size_t count, si
 	}
 }
 
-/*
- * Of too many lines, show those that name the program's own function, and their neighbours: allocators, databases and
- * runtimes have so many frames of their own that others would hide the program.
- */
+/* Of too many lines, show those that name the program's own function, and their neighbours: allocators, databases and
+ * runtimes have so many frames of their own that others would hide the program. */
 static void choose_lines(const struct mmt_row *row, const char *named, size_t limit, struct layout *layout)
 {
 	size_t count = layout->lines.count, origin = find_line(layout, row->origin), own_frame = find_own(row);

@@ -89,9 +89,7 @@ const char *text_counted(struct text *text, uint64_t count, const char *singular
 /* The singular or the plural, depending on the count. */
 const char *text_plural(uint64_t count, const char *singular, const char *plural);
 
-/*
- * Values over time as a part of the line, a sparkline; nothing if all are 0. Digits where no characters beyond ASCII
+/* Values over time as a part of the line, a sparkline; nothing if all are 0. Digits where no characters beyond ASCII
  * are allowed. The lowest bar is 0; the others go from the smallest value that is not 0 to the largest, or are all high
- * if these differ by no more than `floor`.
- */
+ * if these differ by no more than `floor`. */
 void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint64_t floor);

@@ -104,8 +104,7 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
 #define SECTION_PIECE_MAGIC 0x304345535254544dULL /* "MTTRSEC0" */
 #define SECTION_PIECE_BYTES 48			  /* including the record's header */
 
-/*
- * Notes of the recorder are stored in the data in records of the same kind: after u64 zero, u16 zero and u16 size come
+/* Notes of the recorder are stored in the data in records of the same kind: after u64 zero, u16 zero and u16 size come
  * u32 enum note_kind, u64 value, u64 number. A mark: its number and 0. RSS of the record's process: bytes, and the
  * number of the reading, which is the same for all processes at that time. Large stack dumps: 1 for on or 0 for off,
  * and how often they have been switched so far. Unrecorded children of the record's process that existed when recording
@@ -118,8 +117,7 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * Limits of the record's process, or of the machine: bytes, and how many of them are used. A victim of the
  * OOM killer, which may be another process than the recorded ones: the thread that ran out of memory, 0, and the name
  * of the process, if it is known, with a NUL. The end of the recorded command, if not with status 0: its wait status,
- * and 0.
- */
+ * and 0. */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_PARENT_SHIFT 32
 enum note_kind {
