@@ -741,4 +741,8 @@ void text_growth_below(struct text *text, const struct mmt_report *report)
 	}
 	if (!text->room->extras || (report->growth.parts_known && !is_elsewhere(&report->growth)))
 		put_growth(text, report);
+	if (report->growth.verdict > MMT_VERDICT_TOO_SHORT && report->growth.floor_bytes)
+		text_line(text, TEXT_PLAIN, "  noise: %s varies by %s anyway, and its rate by %s per minute",
+			  text_measure(&report->growth), text_bytes(text, report->growth.floor_bytes),
+			  text_bytes(text, (uint64_t)mmt_growth_rate_noise(&report->growth)));
 }
