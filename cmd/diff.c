@@ -2,6 +2,7 @@
 /* mmtrace diff: compares two reports, and whether more leaks than --fail-above permits. */
 #include <math.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "cli/report-command.h"
@@ -34,49 +35,74 @@ static double growth_in_use(const struct mmt_growth *growth, bool by_pss)
 	       (by_pss ? (double)growth->outside_bytes : 0);
 }
 
-/* By how much the processes had grown that lived for most of a recording. Others, such as those that a server forks,
- * may have been read at any moment of their lives, or never. */
-static double growth_of_ended(const struct mmt_report *report)
+/* Others, such as those that a server forks, may have been read at any moment of their lives, or never. */
+static bool lived_for_most(const struct mmt_report *report, const struct mmt_process *process)
 {
 	uint64_t length_ns = report->growth.end_ns - report->growth.start_ns;
-	double bytes = 0;
+	const struct mmt_process_readings *of = process->readings;
+
+	return of && !process->released && of->end_ns - of->start_ns >= length_ns - length_ns / 4;
+}
+
+/* By how much the processes had grown that lived for most of a recording, as one of the same name did in the other.
+ * What one shares with its parent, which forked it, counts once. NAN: there is none. */
+static double growth_of_lasting(const struct mmt_report *report, const struct mmt_report *other)
+{
+	double bytes = NAN;
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 		const struct mmt_process_readings *of = process->readings;
+		bool paired = false, copied = false;
 
-		if (!of || process->released || of->end_ns - of->start_ns < length_ns - length_ns / 4)
+		if (!lived_for_most(report, process))
 			continue;
-		bytes += (double)of->late_bytes;
+		for (size_t j = 0; j < other->process_count && !paired; j++)
+			paired = !strcmp(other->processes[j].name, process->name) &&
+				 lived_for_most(other, &other->processes[j]);
+		for (size_t j = 0; j < report->process_count && of->private_known && !copied; j++)
+			copied = report->processes[j].pid == process->parent_pid &&
+				 !strcmp(report->processes[j].name, process->name);
+		if (!paired)
+			continue;
+		bytes = (isnan(bytes) ? 0 : bytes) + (double)(copied ? of->end_private_bytes : of->late_bytes);
 		if (!process->started_ns)
-			bytes -= (double)of->start_resident_bytes + (double)of->start_swapped_bytes;
+			bytes -= copied ? (double)of->start_private_bytes
+					: (double)of->start_resident_bytes + (double)of->start_swapped_bytes;
 	}
 	return bytes;
 }
 
 /* How much more memory was in use in the second recording than in the first or, of one process, since the end of the
- * first; beyond noise. By Pss only if both recordings have it. 0 if RSS is unknown in either recording. */
-static uint64_t sum_resident_growth(const struct mmt_diff *diff)
+ * first; beyond noise. By Pss only if both recordings have it. NAN if it cannot be compared. */
+static double sum_resident_growth(const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
-	bool same = diff->relation == MMT_DIFF_SAME_PROCESS, read = same || before->end_ns > before->start_ns;
+	bool same = diff->relation == MMT_DIFF_SAME_PROCESS, by_pss = before->by_pss && after->by_pss;
 	bool ended = !same && diff->before->options.keep_ended && diff->after->options.keep_ended;
-	bool by_pss = before->by_pss && after->by_pss;
 	uint64_t floor = before->floor_bytes > after->floor_bytes ? before->floor_bytes : after->floor_bytes;
+	/* The floor is that of all processes together, which come and go. */
 	uint64_t noise = floor > RESIDENT_NOISE_BYTES && !ended ? floor : RESIDENT_NOISE_BYTES;
-	double expected = (double)diff->left_out_resident_bytes;
-	double grown = ended ? growth_of_ended(diff->before) : growth_in_use(before, by_pss);
+	double expected = (double)diff->left_out_resident_bytes, unread = 0, growth;
 	double length_ns = (double)(diff->before->to_ns - diff->before->from_ns);
-	/* A command may have grown before its first reading and after its last one. */
-	double unread =
-	    same || grown <= 0 ? 0 : grown * length_ns / (double)(before->end_ns - before->start_ns) - grown;
-	double growth = same ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
-			     : (ended ? growth_of_ended(diff->after) : growth_in_use(after, by_pss)) - grown - expected;
+	double grown = ended ? growth_of_lasting(diff->before, diff->after) : growth_in_use(before, by_pss);
 
-	if (!read || before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN ||
-	    growth <= (double)noise + unread + fabs(expected) / RATE_NOISE)
+	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN ||
+	    (!same && before->end_ns <= before->start_ns))
+		return NAN;
+	growth = same	 ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
+		 : ended ? growth_of_lasting(diff->after, diff->before) - grown
+			 : growth_in_use(after, by_pss) - grown - expected;
+	/* A command may have grown after its last reading, and one that ran before, before the first one. */
+	if (ended && before->bytes_per_minute != MMT_RATE_UNKNOWN)
+		unread = (double)before->bytes_per_minute * (double)(diff->before->to_ns - before->end_ns) / 60e9;
+	else if (ended)
+		unread = grown * (double)(diff->before->to_ns - before->end_ns) / length_ns;
+	else if (!same && grown > 0)
+		unread = grown * length_ns / (double)(before->end_ns - before->start_ns) - grown;
+	if (growth <= (double)noise + (unread > 0 ? unread : 0) + fabs(expected) / RATE_NOISE)
 		return 0;
-	return growth < (double)INT64_MAX ? (uint64_t)growth : INT64_MAX;
+	return growth;
 }
 
 /* Why figures of this recording may be wrong; NULL: no reason is known. */
@@ -141,6 +167,7 @@ static int check_growth(const struct command *command, const struct diff_setting
 	    before->start_swap_bytes || before->end_swap_bytes || after->start_swap_bytes || after->end_swap_bytes;
 	bool sound, exceeded, stacks = diff->after->by == MMT_BY_STACK;
 	const char *which = "second", *why = "too short to compare";
+	double resident = sum_resident_growth(diff);
 
 	if (!settings->fail_above_given)
 		return EXIT_OK;
@@ -163,13 +190,17 @@ static int check_growth(const struct command *command, const struct diff_setting
 	exceeded |=
 	    is_exceeded(command, stacks ? "functions that grew made accessible" : "rows that grew made accessible",
 			diff->committed_growth_bytes, settings->fail_above);
-	if (diff->relation != MMT_DIFF_SAME_PROCESS && before->verdict != MMT_VERDICT_UNKNOWN &&
-	    before->end_ns <= before->start_ns)
-		message(command, "--fail-above: RSS was read only once in the first recording, and is not compared");
 	/* RSS covers all memory, including what the options exclude. */
-	if (!diff->after->options.focus_count && !diff->after->options.ignore_count)
+	if (diff->after->options.focus_count || diff->after->options.ignore_count)
+		return exceeded ? EXIT_EXCEEDED : EXIT_OK;
+	if (isnan(resident) && before->verdict != MMT_VERDICT_UNKNOWN)
+		message(command, "--fail-above: RSS %s",
+			before->end_ns <= before->start_ns
+			    ? "was read only once in the first recording, and is not compared"
+			    : "is not compared: no program ran for most of both recordings");
+	else if (resident > 0)
 		exceeded |= is_exceeded(command, swaps ? "RSS and swap grew by" : "RSS grew by",
-					sum_resident_growth(diff), settings->fail_above);
+					resident < 0x1p63 ? (uint64_t)resident : INT64_MAX, settings->fail_above);
 	return exceeded ? EXIT_EXCEEDED : EXIT_OK;
 }
 

@@ -20,11 +20,16 @@ def block(mebibytes):
     return memory
 END
 cat >server.py <<'END'
-import os, sys
+import os, sys, time
 from block import block
 
 kept = block(10 + int(sys.argv[1]))
+workers = [os.fork() for i in range(int(sys.argv[2]))] if len(sys.argv) > 2 else []
+if 0 in workers:
+    time.sleep(1.5)
+    os._exit(0)
 for i in range(24):
+    time.sleep(0.05)
     pid = os.fork()
     if pid == 0:
         request = block(40)
@@ -44,6 +49,13 @@ for run in 2 3 4; do
 	"$MMTRACE" diff --fail-above 16M same-$run.data more.data >/dev/null 2>diff.log
 	[ $? = 1 ] && grep -qE 'RSS grew by (19|2[0-2])\.' diff.log || fail "the growth of RSS is not seen: $(cat diff.log)"
 done
+
+# What workers share with their parent counts once.
+for more in 0 10; do
+	"$MMTRACE" record -q -o shared-$more.data -- python3 server.py $more 6 || fail "record"
+done
+"$MMTRACE" diff --fail-above 8M shared-0.data shared-10.data >/dev/null 2>diff.log
+[ $? = 1 ] && grep -qE 'RSS grew by (9|1[0-3])\.' diff.log || fail "shared memory is not counted once: $(cat diff.log)"
 
 cat >pool.py <<'END'
 import os, sys

@@ -20,6 +20,7 @@ struct diff {
 	struct mmt_diff result;
 	VECTOR(struct mmt_diff_entry) changed, unchanged;
 	VECTOR(struct mmt_growth_part) between;
+	uint64_t started_committed_bytes; /* of processes that started since the first recording */
 	struct row_matcher matcher;
 	struct intern function_keys;
 	VECTOR(struct function_growth) functions; /* by id of its key */
@@ -170,7 +171,8 @@ static struct mmt_error *compare_reports(struct diff *diff)
 		result->committed_growth_bytes = add_growth(result->committed_growth_bytes, function->committed_bytes);
 	}
 	result->growth_bytes = subtract(result->growth_bytes, result->replaced_bytes);
-	result->committed_growth_bytes = subtract(result->committed_growth_bytes, result->replaced_bytes);
+	result->committed_growth_bytes =
+	    subtract(result->committed_growth_bytes, smaller_of(result->replaced_bytes, diff->started_committed_bytes));
 	for (size_t i = 0; i < diff->unchanged.count; i++)
 		result->same_count += is_held(&diff->unchanged.items[i]);
 	vector_sort(&diff->changed, compare_entries);
@@ -228,8 +230,9 @@ static struct process_key key_of(const struct mmt_process *process)
 }
 
 /* Find the processes that are in both recordings. A PID and the time of its start identify a process on one host. */
-static struct mmt_error *match_processes(struct mmt_diff *diff)
+static struct mmt_error *match_processes(struct diff *comparison)
 {
+	struct mmt_diff *diff = &comparison->result;
 	const struct mmt_report *before = diff->before, *after = diff->after;
 	CLEANUP(free)
 	size_t *places = calloc(after->process_count + 1, sizeof(*places)); /* of the first with each key */
@@ -247,6 +250,8 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 			places[id] = i;
 		started_bytes += after->processes[i].released ? 0 : mapped_bytes(&after->processes[i]);
 		unfreed_bytes += after->processes[i].released ? 0 : after->processes[i].unfreed_bytes;
+		comparison->started_committed_bytes +=
+		    after->processes[i].released ? 0 : after->processes[i].committed_bytes;
 	}
 	for (size_t i = 0; ok && i < before->process_count; i++) {
 		struct process_key key = key_of(&before->processes[i]);
@@ -272,6 +277,8 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 		diff->mapped_before_bytes += mapped_bytes(from);
 		diff->mapped_after_bytes += mapped_bytes(to);
 		unfreed_bytes = subtract(unfreed_bytes, to->unfreed_bytes);
+		comparison->started_committed_bytes =
+		    subtract(comparison->started_committed_bytes, to->committed_bytes);
 	}
 	ended_bytes = subtract(ended_bytes, diff->mapped_before_bytes);
 	started_bytes = subtract(started_bytes, diff->mapped_after_bytes);
@@ -399,7 +406,7 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 	diff->result.relation = common ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
 	if (!error && before->host && after->host && !strcmp(before->host, after->host) &&
 	    after->start_ns >= before->end_ns)
-		error = match_processes(&diff->result);
+		error = match_processes(diff);
 	compare_durations(&diff->result);
 	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
 	error = error ?: compare_reports(diff)
