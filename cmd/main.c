@@ -35,7 +35,7 @@ const struct command commands[] = {
 	   "report --from 30s --focus 'lib*.so' made after 30 s by these modules"),
      true},
     {"top", cmd_top, "show the report of a process while it runs",
-     LINES("[OPTIONS] -p PID[,PID...]", "[OPTIONS] -- COMMAND [ARGUMENT...]"),
+     LINES("[OPTIONS] -p PID[,PID...]", "[OPTIONS] -- COMMAND [ARGUMENT...]", "[OPTIONS] FILE"),
      "Record a process, and show each second what `mmtrace report` would show of the recording so far. On a terminal "
      "keys group, sort and filter the rows; otherwise the reports follow one another.",
      LINES("top -p 1234                         a process; h shows the keys",

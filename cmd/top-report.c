@@ -3,6 +3,7 @@
 #include "top.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -110,20 +111,24 @@ static int make(struct top *top, bool captured, int fd)
 		    (struct mmt_timestamp){replays ? MMT_TIMESTAMP_SINCE_START : MMT_TIMESTAMP_CLOCK, top->baseline_ns};
 	if (replays)
 		options->to = (struct mmt_timestamp){MMT_TIMESTAMP_SINCE_START, top->at_ns};
-	display->text.in_progress = !ended;
+	display->text.in_progress = !ended && !replays;
 	display->text.one_line = true;
 	options->follow = ended || replays ? NULL : follow;
 	options->follow_context = &reporter;
-	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
-	error = ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &last_ns)
-							     : mmt_report_create(options, &report);
-	if (error && replays && !strncmp(error->message, "--to ", strlen("--to "))) {
+	error = ended && !replays ? NULL : mmt_report_create(options, &report);
+	if (error && replays && !strncmp(error->message, "--to lies", strlen("--to lies"))) {
 		mmt_error_destroy(error);
+		error = NULL;
 		options->to = (struct mmt_timestamp){0};
 		ended = true;
-		error = mmt_report_create(options, &report);
 	}
-	if (error && top->baseline_ns && !strncmp(error->message, "--from ", strlen("--from "))) {
+	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
+	if (ended && !error)
+		error = display->json || top->baseline_ns ? mmt_report_create(options, &report)
+							  : report_create_before_end(options, &report, &last_ns);
+	if (error && top->baseline_ns &&
+	    (!strncmp(error->message, "--from must", strlen("--from must")) ||
+	     !strncmp(error->message, "--from lies", strlen("--from lies")))) {
 		mmt_error_destroy(error);
 		puts("nothing has been recorded since the baseline yet");
 		return EXIT_OK;
@@ -135,6 +140,9 @@ static int make(struct top *top, bool captured, int fd)
 	error = captured	? mmt_report_write_text(report, &display->text, stdout)
 		: display->json ? mmt_report_write_json(report, &display->text, stdout)
 				: write_block(report, &display->text, replays);
+	/* Behind the text, where the recording ends. */
+	if (captured && replays && ended)
+		printf("\f%" PRIu64, report->end_ns - report->start_ns);
 	return error ? message_error(top->command, error) : replays && ended ? TOP_END : EXIT_OK;
 }
 

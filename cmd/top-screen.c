@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -46,8 +48,8 @@ struct screen {
 	char typed[sizeof(((struct top *)NULL)->filter)]; /* the filter, until Enter */
 	size_t scroll, lines;
 	unsigned columns, rows;
-	unsigned speed;	      /* of what is replayed */
-	uint64_t replayed_ns; /* until this time of the clock; 0: not yet */
+	unsigned speed;	    /* of what is replayed */
+	uint64_t passed_ns; /* until this time of the clock */
 	bool paused, helps, types, quits;
 	bool refresh;	 /* do not wait for the next report */
 	bool last_shown; /* the recorder has ended, and nothing can change */
@@ -188,22 +190,36 @@ static void draw(struct screen *screen)
 
 static struct mmt_error *copy_recording(const void *context, FILE *stream)
 {
-	const struct top *top = context;
-	FILE *recording = fopen(top->path, "re");
+	FILE *recording = (FILE *)(uintptr_t)context;
 	char buffer[65536];
-	size_t count = 0;
+	size_t count;
 
-	while (recording && (count = fread(buffer, 1, sizeof(buffer), recording)) > 0)
+	while ((count = fread(buffer, 1, sizeof(buffer), recording)) > 0)
 		fwrite(buffer, 1, count, stream);
-	if (!recording || fclose(recording) != 0)
-		message(top->command, "cannot read %s: %s", top->path, strerror(errno));
 	return NULL;
+}
+
+/* In the child. Only its owner may read a recording. */
+static int copy_packed(const struct top *top, const char *name)
+{
+	struct pack_arguments arguments = {.input = name, .quiet = true};
+	FILE *recording = fopen(top->path, "re");
+	int status;
+
+	umask(077);
+	if (!recording)
+		return EXIT_UNUSABLE;
+	status = result_file_write(top->command, name, copy_recording, recording);
+	if (status == EXIT_OK)
+		status = ferror(recording) ? EXIT_UNUSABLE : pack_recording(top->command, &arguments);
+	if (status)
+		(void)unlink(name);
+	return status;
 }
 
 /* What is recorded so far, packed, in a file of the current directory. */
 static void write_recording(struct screen *screen)
 {
-	struct pack_arguments arguments = {.quiet = true};
 	char name[sizeof("mmtrace-20260101-000000.data")] = "";
 	time_t now = time(NULL);
 	pid_t child = fork();
@@ -213,13 +229,12 @@ static void write_recording(struct screen *screen)
 	if (localtime_r(&now, &local))
 		strftime(name, sizeof(name), "mmtrace-%Y%m%d-%H%M%S.data", &local);
 	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(screen->top->guarded_fd);
 		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 		if (dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
 			_exit(EXIT_UNUSABLE);
-		arguments.input = name;
-		status = result_file_write(screen->top->command, name, copy_recording, screen->top);
-		_exit(status == EXIT_OK ? pack_recording(screen->top->command, &arguments) : status);
+		_exit(copy_packed(screen->top, name));
 	}
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
@@ -264,7 +279,7 @@ static void handle_key(struct screen *screen, char key)
 		screen->refresh |= !screen->paused;
 		break;
 	case 'g':
-		report->by = report->by == MMT_BY_THREAD ? MMT_BY_STACK : report->by + 1;
+		report->by = report->by >= MMT_BY_THREAD ? MMT_BY_STACK : report->by + 1;
 		report->then_by = MMT_BY_STACK;
 		screen->scroll = 0;
 		break;
@@ -360,6 +375,7 @@ static void take_report(struct screen *screen)
 	struct top_report *report = &screen->report;
 	int status = top_report_end(report, false);
 	struct top *top = screen->top;
+	char *end;
 
 	screen->refresh |= status == TOP_AGAIN;
 	if (status > EXIT_SIGNAL) {
@@ -368,12 +384,18 @@ static void take_report(struct screen *screen)
 		snprintf(screen->notice, sizeof(screen->notice), "the report was ended by signal %d",
 			 status - EXIT_SIGNAL);
 	} else if (report->text && status != TOP_AGAIN) {
-		top->ended |= status == TOP_END;
 		free(screen->text);
 		screen->text = report->text;
 		report->text = NULL;
+		end = strrchr(screen->text, '\f');
+		if (end) {
+			*end = '\0';
+			top->at_ns = strtoull(end + 1, NULL, 10);
+		}
 	}
-	screen->last_shown |= report->last || status == TOP_END;
+	/* Unless the user has gone back meanwhile. */
+	top->ended |= status == TOP_END && !screen->refresh;
+	screen->last_shown |= report->last || (status == TOP_END && !screen->refresh);
 	free(report->text);
 	report->text = NULL;
 }
@@ -383,9 +405,6 @@ static int start_next(struct screen *screen)
 {
 	uint64_t now_ns = clock_ns(), next_ns = screen->report.start_ns + screen->top->interval_ns;
 
-	if (screen->top->replays && screen->replayed_ns && !screen->paused && !screen->top->ended)
-		screen->top->at_ns += (now_ns - screen->replayed_ns) * screen->speed;
-	screen->replayed_ns = now_ns;
 	if (screen->refresh)
 		drop_report(screen);
 	else if (screen->report.running || screen->paused || screen->last_shown)
@@ -399,6 +418,16 @@ static int start_next(struct screen *screen)
 		return top_milliseconds(screen->top->interval_ns);
 	}
 	return -1;
+}
+
+/* The time that has passed on the screen passes in a recording that is replayed. */
+static void pass_time(struct screen *screen)
+{
+	uint64_t now_ns = clock_ns();
+
+	if (screen->top->replays && !screen->paused && !screen->top->ended)
+		screen->top->at_ns += (now_ns - screen->passed_ns) * screen->speed;
+	screen->passed_ns = now_ns;
 }
 
 static int show(struct screen *screen, int stop_fd, int recorder_fd)
@@ -427,8 +456,10 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 		timeout = (struct timespec){wait / 1000, wait % 1000 * 1000000L};
 		if (ppoll(ready, 4, wait < 0 ? NULL : &timeout, &screen->mask) < 0) {
 			take_job_signals(screen);
+			screen->passed_ns = clock_ns();
 			continue;
 		}
+		pass_time(screen);
 		if (ready[0].revents) {
 			status = stop_signals_number(stop_fd);
 			return status == SIGINT ? EXIT_OK : EXIT_SIGNAL + status;
@@ -451,6 +482,7 @@ int top_screen_show(struct top *top, int stop_fd, int recorder_fd, struct top_re
 
 	(void)report;
 	top->at_ns = NS_PER_SECOND;
+	screen.passed_ns = clock_ns();
 	sigemptyset(&changes);
 	for (const int *number = (const int[]){SIGWINCH, SIGCONT, SIGTSTP, 0}; *number; number++) {
 		sigaddset(&changes, *number);

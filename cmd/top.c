@@ -80,7 +80,7 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd, struct top
 		if (status > EXIT_SIGNAL && status != EXIT_SIGNAL + SIGPIPE)
 			message(top->command, "the report was ended by signal %d", status - EXIT_SIGNAL);
 		if (report->last || status > EXIT_SIGNAL || ++shown == top->count ||
-		    (status && (failed || status != EXIT_EXCEEDED)))
+		    (status && (failed || top->replays || status != EXIT_EXCEEDED)))
 			return status == EXIT_EXCEEDED ? EXIT_UNUSABLE : status;
 		failed = status != EXIT_OK;
 	}
@@ -289,6 +289,8 @@ int top_take_arguments(struct top *top, char **arguments, bool is_command)
 		return message_usage(top->command, "nothing to record: pass -p PID or -- COMMAND");
 	if (top->output && !strcmp(top->output, "-"))
 		return message_usage(top->command, "--output needs a file");
+	if (top->replays && !strcmp(*arguments, "-"))
+		return message_usage(top->command, "a recording that comes from a pipe cannot be replayed");
 	if (top->selection.by[0] == MMT_BY_TOUCH && !top->replays)
 		return message_usage(top->command, "--by touch needs page faults, which top does not record");
 	top->path = top->replays ? *arguments : top->output;

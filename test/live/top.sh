@@ -111,6 +111,7 @@ done <<'END'
 2 -o x top.data
 2 top.data top.data
 2 no-such-file
+2 -
 2 --output=- -- true
 127 -- ./missing
 END
@@ -194,9 +195,17 @@ for line in 1 2; do
 	[ "$(sed -n ${line}p lines | jq -S .)" = "$(jq -S . report.json)" ] || fail "line $line is not the report of that moment"
 done
 "$MMTRACE" report --json replayed.data >report.json || fail "no report"
-[ "$(wc -l <lines)" = 3 ] && [ "$(tail -1 lines | jq -S .)" = "$(jq -S . report.json)" ] || fail "the end is not the report"
+expect_json ".to_ns - .start_ns >= ($(wc -l <lines) - 1) * 1000000000"
+[ "$(tail -1 lines | jq -S .)" = "$(jq -S . report.json)" ] || fail "the end is not the report"
 "$MMTRACE" top --by touch --interval 1s --count 1 replayed.data >blocks || fail "--by touch of a recording"
 [ "$(grep -cx '\[1.0 s\]' blocks)" = 1 ] || fail "no time before the block: $(cat blocks)"
+(umask 077 && : >only-mine) && [ "$(stat -c %a mmtrace-2*.data)" = "$(stat -c %a only-mine)" ] || fail "others can read what w writes"
+# What passes while it is paused, or at its end, does not pass in it.
+in_terminal $'speed 1: \nPAUSED:\\x1b[D\nat 1.0 s, speed 1:\n@2: \nat 1.:\\x1b[C\nat its end, speed 1:\n@2:\\x1b[D\nat 1.0 s, speed 1:q' \
+	100 24 replayed.data
+quit_by_key
+in_terminal $'by touch:g\nby stack:q' 100 24 --by touch replayed.data
+quit_by_key
 # A paused one stays where it is.
 in_terminal $'speed 1: \nPAUSED:\\x1b[D\nat 1.0 s, speed 1:+\nspeed 2:\\x1b[C\nat its end, speed 2:\\x1b[D
 at 1.0 s, speed 2:-\nspeed 1:b\nbaseline: \nspeed 1:q' 100 24 replayed.data

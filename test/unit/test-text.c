@@ -863,7 +863,7 @@ static const struct {
     {MMT_STACK_END_DUMP_EXHAUSTED, 3, "larger --ring-size", "dwarf", 0},
     {MMT_STACK_END_NOT_RECORDED, 0, "record with a call graph", "dwarf", 0},
     {MMT_STACK_END_NOT_RECORDED, 3, "larger --ring-size", "call graph", 0},
-    {MMT_STACK_END_CALLCHAIN, 0, "record with --call-graph dwarf,65280.", "ring-size", 0},
+    {MMT_STACK_END_CALLCHAIN, 0, "--call-graph dwarf.", "ring-size", 0},
     {MMT_STACK_END_CALLCHAIN, 3, "larger --ring-size", "--call-graph", 0},
     {MMT_STACK_END_NO_UNWIND_DATA, 0, "without unwind tables, or an ELF file that is missing", "record with", 0},
     {MMT_STACK_END_NO_UNWIND_DATA, 3, "without unwind tables, or an ELF file that is missing", "record with", 0},

@@ -190,11 +190,14 @@ const struct mmt_growth_part *text_first_older(const struct mmt_report *report)
 void text_find_next(struct text *text, const struct mmt_report *report)
 {
 	enum mmt_verdict verdict = report->growth.verdict;
-	const struct mmt_growth_part *part = text_first_touched(text, report) ?: text_first_older(report);
+	bool of_rows = report->options.classes || selection_has_patterns(report);
+	const struct mmt_growth_part *older = of_rows ? NULL : text_first_older(report);
+	const struct mmt_growth_part *part = text_first_touched(text, report) ?: older;
 	size_t first = report->cause_count ? *report->causes[0].rows - 1 : 0;
 	const struct mmt_row *row = first < report->row_count ? &report->rows[first] : NULL;
 	const char *hint = part ? part->hint : row ? row->hint : NULL;
 	const struct mmt_process *most = NULL;
+	size_t runtimes = 0;
 
 	if (!hint || !strstr(hint, TEXT_NEXT) || (verdict != MMT_VERDICT_GROWING && verdict != MMT_VERDICT_TOO_SHORT))
 		return;
@@ -202,10 +205,12 @@ void text_find_next(struct text *text, const struct mmt_report *report)
 		bool is_of_cause = part ? process->runtime || report->process_count == 1
 					: row->pid_count && process->pid == *row->pids;
 
+		runtimes += process->runtime != NULL;
 		if (is_of_cause && (!most || mmt_process_growth(process) > mmt_process_growth(most)))
 			most = process;
 	}
-	if (!most || most->ended)
+	/* A part is that of one runtime, but of which process is not known. */
+	if (!most || most->ended || (part && runtimes > 1))
 		return;
 	text->next_hint = hint;
 	text->next_process = most;

@@ -479,9 +479,10 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	     "callers missing, stack dumps lost: record with a larger --ring-size (-m)."},
 	    {!lost && not_recorded && explanations->stacks_not_asked_for,
 	     "no stack: record with a call graph (--call-graph auto)."},
-	    {!lost && callchain && (explanations->no_dumps || explanations->small_dumps),
-	     "callers missing, frame-pointer chain: code without frame pointers, farther out than a stack dump, if "
-	     "any, "
+	    {!lost && callchain && explanations->no_dumps,
+	     "callers missing, frame-pointer chain: code without frame pointers; record with --call-graph dwarf."},
+	    {!lost && callchain && !explanations->no_dumps && explanations->small_dumps,
+	     "callers missing, frame-pointer chain: code without frame pointers, farther out than the stack dump "
 	     "reaches; record with --call-graph dwarf,65280."},
 	    {!lost && callchain && !explanations->no_dumps && !explanations->small_dumps,
 	     "callers missing, frame-pointer chain: code without frame pointers, farther out than the largest stack "
