@@ -68,6 +68,9 @@ uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *sinc
 	uint64_t since_ns = report->peak_ns, freed = 0;
 	int64_t growth_bytes = mmt_growth_change(growth);
 
+	/* The last reading may have come after that. */
+	if (growth_bytes <= 0 && subtract(growth->peak_bytes, growth->start_bytes) > COMMAND_BYTES)
+		growth_bytes = (int64_t)(growth->peak_bytes - growth->start_bytes);
 	if (mmt_report_has_ended(report) && growth_bytes > 0 &&
 	    (growth->verdict == MMT_VERDICT_GROWING || growth->verdict == MMT_VERDICT_TOO_SHORT)) {
 		uint64_t least = (uint64_t)growth_bytes / 2;

@@ -1157,6 +1157,10 @@ START_TEST(memory_freed_at_the_end)
 	report.peak_ns = 990 * SECOND_NS;
 	report.growth.end_bytes = 1 << 20;
 	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+	report.growth.peak_bytes = 9 << 20;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 0);
+	report.growth.peak_bytes = 50 << 20; /* the last reading came after that */
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report, &since_ns), 48 << 20);
 	report.growth.end_bytes = 48 << 20;
 	/* What was reserved was more long before, but the last reading of pages has what the rows do not. */
 	report.peak_ns = 100 * SECOND_NS;
