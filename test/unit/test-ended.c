@@ -30,7 +30,7 @@ static void snapshot(struct recording_builder *builder, enum snapshot_kind kind,
 	for (size_t i = 0; i < before_count; i++)
 		lines[i] = (struct event_mapping){.start = 0x1000000 + i * 8192,
 						  .length = 4096,
-						  .protection = PROT_READ,
+						  .protection = PROT_READ | PROT_WRITE,
 						  .flags = MAP_PRIVATE | MAP_ANONYMOUS,
 						  .path = ""};
 	for (size_t i = 0; i < own_count; i++)
@@ -347,7 +347,7 @@ START_TEST(a_daemon_inherits_from_a_command)
 		struct mmt_report *report;
 
 		builder_comm(builder, START_NS, PARENT, PARENT, "parent");
-		snapshot(builder, SNAPSHOT_START, START_NS, 3, 0);
+		snapshot(builder, SNAPSHOT_START, START_NS, twice ? 30000 : 3, 0); /* it may have had more before */
 		builder_mmap_exit(builder, START_NS + 1000, PARENT, PARENT, PARENT_ADDRESS, 40 * MEBIBYTE, 0x401000);
 		builder_munmap_exit(builder, START_NS + 2000, PARENT, PARENT, CHILD_ADDRESS, MEBIBYTE);
 		builder_fork(builder, START_NS + 3000, FIRST_CHILD, FIRST_CHILD, PARENT, PARENT);

@@ -183,18 +183,19 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 static bool is_heir(const struct replay *replay, const struct process *heir, const struct process *process)
 {
 	const struct process *origin = heir;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, all_bytes = 0;
 
 	for (unsigned i = 0; i < FORKS_MAX && origin != process && is_copy(origin); i++)
 		origin = replay->processes->all.items[origin->forked_from];
 	space_each(interval, process->space, origin == process && !heir->ended) {
 		const struct space_interval *own = space_find(heir->space, interval->start);
 
-		if (interval->allocation >= ALLOCATION_FIRST && space_is_data(&interval->attributes) && own &&
-		    own->allocation == ALLOCATION_BEFORE)
-			bytes += interval->end - interval->start;
+		if (interval->allocation < ALLOCATION_FIRST || !space_is_data(&interval->attributes))
+			continue;
+		all_bytes += interval->end - interval->start;
+		bytes += own && own->allocation == ALLOCATION_BEFORE ? interval->end - interval->start : 0;
 	}
-	return bytes >> 20 && bytes >= space_counts(process->space).data_bytes / 2;
+	return bytes >> 20 && bytes >= all_bytes / 2;
 }
 
 bool process_totals_have_heir(const struct replay *replay, const struct process *process)

@@ -65,7 +65,8 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 /* The same in a recording that grows, where some are followed only after their end was applied. */
 struct mmt_error *process_totals_release_followed(struct replay *replay) MMT_MUST_CHECK;
 
-/* Whether half of the data of an ended process, of 1 MiB at least, lives on in a copy: it is not released. */
+/* Whether half of the data that an ended process mapped in the recording, and 1 MiB of it, lives on in a copy: it is
+ * not released. */
 bool process_totals_have_heir(const struct replay *replay, const struct process *process);
 bool process_totals_are_released(const struct replay *replay, const struct process *process);
 
