@@ -45,9 +45,10 @@ static bool lived_for_most(const struct mmt_report *report, const struct mmt_pro
 }
 
 /* By how much the processes had grown that lived for most of a recording, as one of the same name did in the other.
- * What one shares with its parent, which forked it, counts once. NAN: there is none. */
+ * Of a copy of another, only private memory counts, if that is known in both recordings. NAN: there is none. */
 static double growth_of_lasting(const struct mmt_report *report, const struct mmt_report *other)
 {
+	bool by_pss = report->growth.by_pss && other->growth.by_pss;
 	double bytes = NAN;
 
 	for (size_t i = 0; i < report->process_count; i++) {
@@ -60,14 +61,18 @@ static double growth_of_lasting(const struct mmt_report *report, const struct mm
 		for (size_t j = 0; j < other->process_count && !paired; j++)
 			paired = !strcmp(other->processes[j].name, process->name) &&
 				 lived_for_most(other, &other->processes[j]);
-		for (size_t j = 0; j < report->process_count && of->private_known && !copied; j++)
+		for (size_t j = 0; j < report->process_count && !copied; j++)
 			copied = report->processes[j].pid == process->parent_pid &&
 				 !strcmp(report->processes[j].name, process->name);
 		if (!paired)
 			continue;
-		bytes = (isnan(bytes) ? 0 : bytes) + (double)(copied ? of->end_private_bytes : of->late_bytes);
+		bytes = isnan(bytes) ? 0 : bytes;
+		if (copied)
+			bytes += by_pss ? (double)of->end_private_bytes : 0;
+		else
+			bytes += (double)of->late_bytes;
 		if (!process->started_ns)
-			bytes -= copied ? (double)of->start_private_bytes
+			bytes -= copied ? by_pss ? (double)of->start_private_bytes : 0
 					: (double)of->start_resident_bytes + (double)of->start_swapped_bytes;
 	}
 	return bytes;
