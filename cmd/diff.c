@@ -90,6 +90,7 @@ static double sum_resident_growth(const struct mmt_diff *diff)
 	uint64_t noise = floor > RESIDENT_NOISE_BYTES && !ended ? floor : RESIDENT_NOISE_BYTES;
 	double expected = (double)diff->left_out_resident_bytes, unread = 0, growth;
 	double length_ns = (double)(diff->before->to_ns - diff->before->from_ns);
+	double later_ns = (double)diff->before->to_ns - (double)before->end_ns;
 	double grown = ended ? growth_of_lasting(diff->before, diff->after) : growth_in_use(before, by_pss);
 
 	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN ||
@@ -100,9 +101,9 @@ static double sum_resident_growth(const struct mmt_diff *diff)
 			 : growth_in_use(after, by_pss) - grown - expected;
 	/* A command may have grown after its last reading, and one that ran before, before the first one. */
 	if (ended && before->bytes_per_minute != MMT_RATE_UNKNOWN)
-		unread = (double)before->bytes_per_minute * (double)(diff->before->to_ns - before->end_ns) / 60e9;
+		unread = (double)before->bytes_per_minute * later_ns / 60e9;
 	else if (ended)
-		unread = grown * (double)(diff->before->to_ns - before->end_ns) / length_ns;
+		unread = grown * later_ns / length_ns;
 	else if (!same && grown > 0)
 		unread = grown * length_ns / (double)(before->end_ns - before->start_ns) - grown;
 	if (growth <= (double)noise + (unread > 0 ? unread : 0) + fabs(expected) / RATE_NOISE)
@@ -172,7 +173,7 @@ static int check_growth(const struct command *command, const struct diff_setting
 	    before->start_swap_bytes || before->end_swap_bytes || after->start_swap_bytes || after->end_swap_bytes;
 	bool sound, exceeded, stacks = diff->after->by == MMT_BY_STACK;
 	const char *which = "second", *why = "too short to compare";
-	double resident = sum_resident_growth(diff);
+	double resident;
 
 	if (!settings->fail_above_given)
 		return EXIT_OK;
@@ -198,6 +199,7 @@ static int check_growth(const struct command *command, const struct diff_setting
 	/* RSS covers all memory, including what the options exclude. */
 	if (diff->after->options.focus_count || diff->after->options.ignore_count)
 		return exceeded ? EXIT_EXCEEDED : EXIT_OK;
+	resident = sum_resident_growth(diff);
 	if (isnan(resident) && before->verdict != MMT_VERDICT_UNKNOWN)
 		message(command, "--fail-above: RSS %s",
 			before->end_ns <= before->start_ns

@@ -135,6 +135,8 @@ static int make(struct top *top, bool captured, int fd)
 	}
 	if (error) {
 		(void)message_input_error(top->command, top->path, error);
+		if (replays)
+			message(top->command, "%s was taken for a recording: pass -- before a command", top->path);
 		return EXIT_EXCEEDED;
 	}
 	error = captured	? mmt_report_write_text(report, &display->text, stdout)

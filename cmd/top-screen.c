@@ -204,41 +204,55 @@ static int copy_packed(const struct top *top, const char *name)
 {
 	struct pack_arguments arguments = {.input = name, .quiet = true};
 	FILE *recording = fopen(top->path, "re");
-	int status;
+	int status = EXIT_UNUSABLE;
 
 	umask(077);
-	if (!recording)
-		return EXIT_UNUSABLE;
-	status = result_file_write(top->command, name, copy_recording, recording);
-	if (status == EXIT_OK)
-		status = ferror(recording) ? EXIT_UNUSABLE : pack_recording(top->command, &arguments);
+	if (recording)
+		status = result_file_write(top->command, name, copy_recording, recording);
+	if (!recording || ferror(recording)) {
+		message(top->command, "cannot read %s: %s", top->path, strerror(errno));
+		status = EXIT_UNUSABLE;
+	} else if (status == EXIT_OK) {
+		status = pack_recording(top->command, &arguments);
+	}
 	if (status)
 		(void)unlink(name);
 	return status;
 }
 
-/* What is recorded so far, packed, in a file of the current directory. */
+/* What is recorded so far, packed, in a file of the current directory. Says why not if that fails. */
 static void write_recording(struct screen *screen)
 {
 	char name[sizeof("mmtrace-20260101-000000.data")] = "";
 	time_t now = time(NULL);
-	pid_t child = fork();
-	int status = -1, null;
+	int status = -1, ends[2];
 	struct tm local;
+	ssize_t count;
+	pid_t child;
 
 	if (localtime_r(&now, &local))
 		strftime(name, sizeof(name), "mmtrace-%Y%m%d-%H%M%S.data", &local);
+	snprintf(screen->notice, sizeof(screen->notice), "cannot write %s", name);
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return;
+	child = fork();
 	if (child == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(screen->top->guarded_fd);
-		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-		if (dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
+		if (dup2(ends[1], STDOUT_FILENO) < 0 || dup2(ends[1], STDERR_FILENO) < 0)
 			_exit(EXIT_UNUSABLE);
 		_exit(copy_packed(screen->top, name));
 	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	snprintf(screen->notice, sizeof(screen->notice), "%s %s", status ? "cannot write" : "written:", name);
+	close(ends[1]);
+	/* A line of few characters. */
+	count = child > 0 ? TEMP_FAILURE_RETRY(read(ends[0], screen->notice, sizeof(screen->notice) - 1)) : 0;
+	if (count > 0) {
+		screen->notice[count] = '\0';
+		screen->notice[strcspn(screen->notice, "\n")] = '\0';
+	}
+	close(ends[0]);
+	if (child > 0 && TEMP_FAILURE_RETRY(waitpid(child, &status, 0)) == child && !status)
+		snprintf(screen->notice, sizeof(screen->notice), "written: %s", name);
 }
 
 static void handle_filter(struct screen *screen, char key)

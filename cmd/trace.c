@@ -144,7 +144,7 @@ static int trace(struct top *top, char **arguments, bool is_command)
 		return message_usage(top->command, "--input prints a recording, which runs no command");
 	if (is_command || (!*arguments && !selection->report.input)) {
 		if (selection->report.from.kind || selection->report.to.kind)
-			return message_usage(top->command, "--from and --to select calls of a recording: pass its file");
+			return message_usage(top->command, "--from and --to select calls of a recording: pass one");
 		status = top_take_arguments(top, arguments, is_command);
 		return status < 0 ? top_record(top, false, show) : status;
 	}
@@ -186,7 +186,8 @@ int cmd_trace(const struct command *command, int argc, char **argv)
 		   "anon|file|heap|shm|thread-stack|hugetlb|jit|gc-reserve[,...]", "only memory of these classes"),
 	    OPTION(0, "from", value_timestamp, &top->selection.report.from, "TIME",
 		   "of a recording, only calls since TIME: 10s (after the start), -10s (before the end), 10:12:03"),
-	    OPTION(0, "to", value_timestamp, &top->selection.report.to, "TIME", "of a recording, only calls before TIME"),
+	    OPTION(0, "to", value_timestamp, &top->selection.report.to, "TIME",
+		   "of a recording, only calls before TIME"),
 	    NAME_OPTIONS(&top->selection),
 	    OPTION(0, "stacks", display_parse_stacks, &top->display.text.stack_frames, "N|all",
 		   "show N frames of each stack, or all", .given = &tracer.stacks),

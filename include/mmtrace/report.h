@@ -642,7 +642,8 @@ MMT_PUBLIC bool mmt_report_has_nothing_to_see(const struct mmt_report *report);
 /* The causes or, of a report that has none, the rows, from 0: memory of one function, file and so on is a cause itself.
  */
 MMT_PUBLIC struct mmt_cause mmt_report_cause(const struct mmt_report *report, size_t place);
-/* The first of them that is a leak and holds memory; memory_bytes is 0: there is none. */
+/* The first of them that is a leak and holds memory, of a heap that only grows at least 1/64 of the growth;
+ * memory_bytes is 0: there is none. */
 MMT_PUBLIC struct mmt_cause mmt_report_first_leak(const struct mmt_report *report);
 /* Whether there is one, and whether the kernel refused a call for want of memory. */
 MMT_PUBLIC bool mmt_report_has_leak(const struct mmt_report *report);

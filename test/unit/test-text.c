@@ -2877,6 +2877,9 @@ START_TEST(verdict_of_diff)
 	    {0, 48 << 20, "WORSE: RSS +48.00 MiB per minute in the second recording, level in the first; most in"},
 	    {48 << 20, 1 << 20, "BETTER: RSS +1.00 MiB per minute in the second recording, +48.00 MiB in the first.\n"},
 	    {1 << 20, 1 << 20, "NO FASTER: RSS +1.00 MiB"},
+	    {0, 1 << 18,
+	     "PERHAPS WORSE: RSS +256.0 KiB per minute in the second recording, level in the first, but rates vary by"},
+	    {20 << 20, (20 << 20) + 100000, "NO FASTER: RSS +20.10 MiB"},
 	    {-100 * 1048576, -10 * 1048576, "NO FASTER: RSS -10.00 MiB"},
 	    {-100 * 1048576, 0, "NO FASTER: RSS level in the second recording, -100"},
 	    /* The cause has less than half of it. */
@@ -3033,8 +3036,8 @@ START_TEST(diff_of_one_process)
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	ASSERT_HAS(text, "One process in both recordings");
-	ASSERT_HAS(text, "\n  1 process only in the first, 2 only in the second, which have 3.00 MiB in place of others: "
-			 "figures of RSS are of all.\n");
+	ASSERT_HAS(text, "\n  1 process only in the first, 2 only in the second: figures of RSS are of all; 3.00 MiB in "
+			 "new ones replace as much in others that ended.\n");
 	ASSERT_HAS(text, "The first recording is the later one: pass the earlier one first.\n");
 	ASSERT_ABSENT(text, "another program");
 	ASSERT_ABSENT(text, "mapped: ");

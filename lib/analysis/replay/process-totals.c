@@ -5,8 +5,8 @@
 
 #define MEBIBYTES_MAX ((1u << 29) - 1)
 #define UNDECIDED_PER_PROCESS 32 /* what a process takes besides its intervals, in intervals */
-#define FORKS_MAX 64		 /* from a process to the one whose memory it has */
-#define HEIRS_MAX 1024		 /* processes alive at the end: with more, who inherited what takes too long */
+#define FORKS_MAX 16		 /* from a process to the one whose memory it has */
+#define HEIRS_MAX 256		 /* processes alive at the end: with more, who inherited what takes too long */
 #define LIVED_ON_NS 1000000000	 /* a parent that only waited for its child to end does not live on for so long */
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
@@ -180,36 +180,48 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 	return error;
 }
 
-static bool is_heir(const struct replay *replay, const struct process *heir, const struct process *process)
+static bool is_own_data(const struct space_interval *interval)
+{
+	return interval->allocation >= ALLOCATION_FIRST && space_is_data(&interval->attributes);
+}
+
+/* Whether it inherited half of the data that a process mapped in the recording, which are `bytes`. */
+static bool is_heir(const struct replay *replay, const struct process *heir, const struct process *process,
+		    uint64_t bytes)
 {
 	const struct process *origin = heir;
-	uint64_t bytes = 0, all_bytes = 0;
+	uint64_t inherited = 0;
 
 	for (unsigned i = 0; i < FORKS_MAX && origin != process && is_copy(origin); i++)
 		origin = replay->processes->all.items[origin->forked_from];
 	space_each(interval, process->space, origin == process && !heir->ended) {
 		const struct space_interval *own = space_find(heir->space, interval->start);
 
-		if (interval->allocation < ALLOCATION_FIRST || !space_is_data(&interval->attributes))
-			continue;
-		all_bytes += interval->end - interval->start;
-		bytes += own && own->allocation == ALLOCATION_BEFORE ? interval->end - interval->start : 0;
+		if (is_own_data(interval) && own && own->allocation == ALLOCATION_BEFORE)
+			inherited += interval->end - interval->start;
 	}
-	return bytes >> 20 && bytes >= all_bytes / 2;
+	return inherited >> 20 && inherited >= bytes / 2;
 }
 
 bool process_totals_have_heir(const struct replay *replay, const struct process *process)
 {
-	bool forked = process->last_child != process->index;
-	/* The last child may yet fork the one that lives on. */
-	bool found = forked && is_heir(replay, replay->processes->all.items[process->last_child], process);
+	uint64_t bytes = 0;
+	bool found = false;
 
-	map_each(slot, &replay->survivors, forked && !found && replay->survivors.count <= HEIRS_MAX) {
+	if (process->last_child == process->index)
+		return false;
+	space_each(interval, process->space, true)
+		bytes += is_own_data(interval) ? interval->end - interval->start : 0;
+	/* Most have too little, which costs less to find out than who inherited it. */
+	if (!(bytes >> 20))
+		return false;
+	map_each(slot, &replay->survivors, !found && replay->survivors.count <= HEIRS_MAX) {
 		const struct process *heir = processes_find(replay->processes, (int32_t)slot->key);
 
-		found = heir && is_heir(replay, heir, process);
+		found = heir && is_heir(replay, heir, process, bytes);
 	}
-	return found;
+	/* The last child may yet fork the one that lives on. */
+	return found || is_heir(replay, replay->processes->all.items[process->last_child], process, bytes);
 }
 
 /* Whether an ended process is one that does not count. */

@@ -499,6 +499,18 @@ struct mmt_cause mmt_report_cause(const struct mmt_report *report, size_t place)
 				  .row_count = 1};
 }
 
+#define GROWTH_SHARE 64 /* of a growth: a heap that holds less is not the answer, although it grows, too */
+
+bool growth_has_leak(const struct mmt_growth *growth, const struct mmt_cause *cause)
+{
+	enum mmt_verdict verdict = growth->by_process ? growth->sum_verdict : growth->verdict;
+	bool grows = verdict == MMT_VERDICT_GROWING || verdict == MMT_VERDICT_TOO_SHORT;
+
+	return mmt_row_leaks(cause->verdict) && cause->memory_bytes &&
+	       (cause->verdict != MMT_ROW_KEEPS_GROWING || !grows ||
+		(int64_t)cause->memory_bytes >= mmt_growth_change(growth) / GROWTH_SHARE);
+}
+
 struct mmt_cause mmt_report_first_leak(const struct mmt_report *report)
 {
 	bool by_name = report->row_count && report->rows[0].name;
@@ -507,9 +519,7 @@ struct mmt_cause mmt_report_first_leak(const struct mmt_report *report)
 
 	for (size_t i = 0; i < count; i++) {
 		cause = mmt_report_cause(report, i);
-		if (!cause.memory_bytes)
-			break;
-		if (mmt_row_leaks(cause.verdict))
+		if (growth_has_leak(&report->growth, &cause))
 			return cause;
 	}
 	return (struct mmt_cause){0};

@@ -296,11 +296,13 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 	while (!of_runtime || !caller.depth) {
 		struct stem next;
 
-		/* In a heap, what its callers share is a wrapper, such as xmalloc(), if one of them has most. */
-		if ((!by_design || caller.depth) &&
-		    (!find_common_depth(causes, callers, &stem, &depth, &several) || !depth ||
-		     (caller.depth && (by_design ? depth > caller.depth : !several))))
-			break;
+		if (!by_design || caller.depth) {
+			if (!find_common_depth(causes, callers, &stem, &depth, &several) || !depth)
+				break;
+			/* In a heap, what its callers share is a wrapper, such as xmalloc(), if one has most. */
+			if (caller.depth && (by_design ? depth > caller.depth : !several))
+				break;
+		}
 		error = find_caller(causes, callers, cause, &stem, depth, &next, &bytes);
 		if (error)
 			return error;
@@ -348,17 +350,8 @@ static struct mmt_error *name_callers(struct causes *causes, struct arena *arena
 	return error;
 }
 
-#define GROWTH_SHARE 64 /* of a growth: a heap that holds less is not the answer, although it grows, too */
-
-/* A heap has to hold `least`: what it keeps may come and go. */
-static bool holds_leak(const struct mmt_cause *cause, int64_t least)
-{
-	return mmt_row_leaks(cause->verdict) && cause->memory_bytes &&
-	       (cause->verdict != MMT_ROW_KEEPS_GROWING || (int64_t)cause->memory_bytes >= least);
-}
-
-COMPARISON_WITH(compare_causes, struct mmt_cause, int64_t,
-		order_of(holds_leak(b, *with), holds_leak(a, *with)) ?: order_of(b->memory_bytes, a->memory_bytes)
+COMPARISON_WITH(compare_causes, struct mmt_cause, struct mmt_growth,
+		order_of(growth_has_leak(with, b), growth_has_leak(with, a)) ?: order_of(b->memory_bytes, a->memory_bytes)
 		?: order_of(b->unfreed_bytes, a->unfreed_bytes) ?: order_of(a->rows[0], b->rows[0]))
 
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *rows,
@@ -366,7 +359,6 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *ro
 {
 	const struct mmt_growth *growth = &report->growth;
 	enum mmt_verdict verdict = growth->by_process ? growth->sum_verdict : growth->verdict;
-	int64_t least = verdict == MMT_VERDICT_GROWING ? mmt_growth_change(growth) / GROWTH_SHARE : 0;
 	size_t count = report->row_count;
 	CLEANUP(free) uint32_t *functions = calloc(count + 1, sizeof(*functions));
 	CLEANUP(free) struct cause_sums *sums = calloc(count + 1, sizeof(*sums));
@@ -401,7 +393,7 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *ro
 	decide(&causes);
 	if (verdict == MMT_VERDICT_PLATEAU || verdict == MMT_VERDICT_STEADY)
 		find_unfreed_growth(&causes);
-	qsort_r(causes.items, causes.count, sizeof(*causes.items), compare_causes, &least);
+	qsort_r(causes.items, causes.count, sizeof(*causes.items), compare_causes, &report->growth);
 	for (size_t i = 0; i < causes.count; i++) {
 		for (size_t j = 0; j < causes.items[i].row_count; j++)
 			rows[causes.items[i].rows[j] - 1].cause = (uint32_t)i + 1;

@@ -82,3 +82,6 @@ struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *r
  * Without stacks there are no causes. */
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *figures,
 				   const struct build_id_paths *build_ids, struct arena *arena) MMT_MUST_CHECK;
+
+/* Whether the cause is a leak that explains some of the growth, and holds memory. What a heap keeps may come and go. */
+bool growth_has_leak(const struct mmt_growth *growth, const struct mmt_cause *cause);

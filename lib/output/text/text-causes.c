@@ -172,7 +172,7 @@ const struct mmt_growth_part *text_first_touched(const struct text *text, const 
 		       report->options.classes || selection_has_patterns(report);
 
 	/* A leak is the answer, whatever else was touched. */
-	return array_find(part, report->growth.parts, of_rows || text_has_leak(report) ? 0 : report->growth.part_count,
+	return array_find(part, report->growth.parts, of_rows || mmt_report_has_leak(report) ? 0 : report->growth.part_count,
 			  part->toucher_count && text_knows_toucher(&part->touchers[0]) &&
 			      part->touchers[0].bytes > most && part->touchers[0].bytes >= TEXT_TOUCHER_BYTES_MIN);
 }

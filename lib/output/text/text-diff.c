@@ -7,6 +7,7 @@
 #define ROW_INDENT 4
 #define STACK_INDENT 6
 #define PARTS_SHOWN 6
+#define RATE_NOISE 10	       /* one part in so many of a rate is no difference */
 #define PART_FLOOR_BYTES 65536 /* smaller parts are one line together */
 
 static const char *format_rate(double bytes_per_second, char text[MMT_SIZE_TEXT])
@@ -158,9 +159,11 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 		text_add(text, "  %s only in the first, %s only in the second",
 			 text_counted(text, first > same ? first - same : 0, "process", "processes"),
 			 text_count(text, second > same ? second - same : 0));
+		text_add(text, ": figures of RSS are of all");
 		if (diff->replaced_bytes)
-			text_add(text, ", which have %s in place of others", text_bytes(text, diff->replaced_bytes));
-		text_add(text, ": figures of RSS are of all.");
+			text_add(text, "; %s in new ones replace as much in others that ended",
+				 text_bytes(text, diff->replaced_bytes));
+		text_add(text, ".");
 		text_end_sentence(text, TEXT_BAD, 2);
 	}
 	if (diff->executed_after) {
@@ -207,6 +210,7 @@ void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 	const struct mmt_cause *cause = NULL;
 	/* What shrinks does not grow, however slowly. */
 	bool worse = second > 0 && second - noise > first, better = first > 0 && first - noise > second;
+	bool perhaps = !worse && second > 0 && second - second / RATE_NOISE > first;
 	struct cause_words words;
 
 	if (before->verdict <= MMT_VERDICT_TOO_SHORT || after->verdict <= MMT_VERDICT_TOO_SHORT ||
@@ -217,12 +221,15 @@ void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 		 worse						   ? TEXT_BAD
 		 : better || after->verdict != MMT_VERDICT_GROWING ? TEXT_GOOD
 								   : TEXT_STRONG,
-		 worse	  ? "WORSE"
-		 : better ? "BETTER"
-			  : "NO FASTER");
+		 worse	   ? "WORSE"
+		 : better  ? "BETTER"
+		 : perhaps ? "PERHAPS WORSE"
+			   : "NO FASTER");
 	text_add(text, ": %s %s%s in the second recording, %s in the first", text_measure(after),
 		 second ? text_change(text, second) : "level", second ? " per minute" : "",
 		 first ? text_change(text, first) : "level");
+	if (perhaps)
+		text_add(text, ", but rates vary by %s per minute anyway", text_bytes(text, (uint64_t)noise));
 	if (worse && first > noise)
 		text_add(text, " (%.1f times)", (double)second / (double)first);
 	if (diff->relation == MMT_DIFF_SAME_PROCESS && after->start_bytes != before->end_bytes)

@@ -304,7 +304,7 @@ static void put_touchers(struct text *text, const struct mmt_report *report, con
 	missing = part->unattributed_bytes + (named ? 0 : others);
 	if (text_has_sentence(text) && others > part->touched_bytes / TEXT_NEGLIGIBLE)
 		text_add(text, "; others: %s", text_bytes(text, others));
-	if (!text_has_leak(report) && missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE &&
+	if (!mmt_report_has_leak(report) && missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE &&
 	    (!named || missing > part->touched_error_bytes) &&
 	    missing > magnitude_of(mmt_growth_change(&report->growth)) / TEXT_NEGLIGIBLE)
 		text_add(text, "%s%s not attributed: %s brought it in, as with fork(2), MAP_POPULATE or few huge pages",
@@ -350,7 +350,7 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 			 text_bytes(text, part->mapped_bytes - part->filled_bytes));
 		text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 	}
-	if (part->place == MMT_GROWTH_BEFORE && !text_has_leak(report))
+	if (part->place == MMT_GROWTH_BEFORE && !mmt_report_has_leak(report))
 		text_put_part_hint(text, part);
 }
 

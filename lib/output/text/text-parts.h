@@ -115,13 +115,6 @@ static inline bool text_knows_toucher(const struct mmt_toucher *toucher)
 /* The part of which one function touched more than any cause holds: its stack is the first. NULL: there is none. */
 const struct mmt_growth_part *text_first_touched(const struct text *text, const struct mmt_report *report);
 
-/* Whether a leak stands first: a heap that grows by little beside all else does not. */
-static inline bool text_has_leak(const struct mmt_report *report)
-{
-	return report->cause_count ? mmt_row_leaks(report->causes[0].verdict) && report->causes[0].memory_bytes
-				   : mmt_report_has_leak(report);
-}
-
 /* The largest part that no row shows, if it grew by more than any cause holds. NULL: there is none. */
 const struct mmt_growth_part *text_first_older(const struct mmt_report *report);
 
