@@ -54,9 +54,9 @@ struct mmt_diff {
 	 * `before` alone. */
 	uint64_t between_ns, mapped_before_bytes, mapped_after_bytes;
 	size_t same_process_count; /* likewise: processes that are in both recordings */
-	/* Likewise: what rows have of processes that started since the first recording, less what these have mapped
-	 * more than those had that ended, whose places they may have taken: not part of growth_bytes and
-	 * committed_growth_bytes. */
+	/* Not part of growth_bytes and committed_growth_bytes: what rows have of processes that started since the first
+	 * recording, less what these have mapped more than those had that ended, whose places they may have taken. Of
+	 * two runs: of programs that ended of which more ran in `after`, but no more at once. */
 	uint64_t replaced_bytes;
 	/* Likewise, or NULL: the first of these that executed another program after the end of `before`. */
 	const struct mmt_process *executed_before, *executed_after;

@@ -301,6 +301,7 @@ struct mmt_process {
 	uint32_t threads;	  /* all that it ever had */
 	uint64_t start_boot_ns;	  /* start time since boot; 0: unknown. PID and start time identify a process */
 	uint64_t started_ns;	  /* or the recorded command's exec; as times of events; 0: before the recording */
+	uint64_t ended_ns;	  /* likewise; UINT64_MAX: it did not end */
 	const struct mmt_process_readings *readings; /* NULL: none */
 };
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# diff --fail-above is about memory that stays: not about which of a server's short-lived copies RSS was read of, nor about
-# workers that took the places of others.
+# diff --fail-above is about memory that stays: not about which of a server's short-lived copies RSS was read of, nor how
+# many ran one after another, nor about workers that took the places of others.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -49,6 +49,30 @@ for run in 2 3 4; do
 	"$MMTRACE" diff --fail-above 16M same-$run.data more.data >/dev/null 2>diff.log
 	[ $? = 1 ] && grep -qE 'RSS grew by (19|2[0-2])\.' diff.log || fail "the growth of RSS is not seen: $(cat diff.log)"
 done
+
+# In the time of a test, more commands may run, one after another. Those that run at once hold more memory at once.
+cat >commands.sh <<'END'
+i=0
+while [ $i -lt $1 ]; do
+	dd if=/dev/zero of=/dev/null bs=10M count=1 2>/dev/null
+	i=$((i + 1))
+done
+while [ $i -lt $2 ]; do
+	sleep 1 | dd of=/dev/null bs=10M 2>/dev/null &
+	i=$((i + 1))
+done
+wait
+END
+for counts in "10 12" "16 18" "10 18"; do
+	read -r one all <<<"$counts"
+	"$MMTRACE" record -q -o commands-$one-$all.data -- bash commands.sh $one $all || fail "record"
+done
+"$MMTRACE" diff --no-pager --fail-above 8M commands-10-12.data commands-16-18.data >diff.txt 2>diff.log ||
+	fail "more commands count as growth: $(cat diff.log diff.txt)"
+grep -qE '^(6[0-9]|[7-9][0-9]|1[0-4][0-9])\.[0-9]* MiB are of more processes that ran one after another' diff.txt || fail "$(cat diff.txt)"
+"$MMTRACE" diff --fail-above 50M commands-10-12.data commands-10-18.data >/dev/null 2>diff.log
+[ $? = 1 ] && grep -qE 'functions that grew hold (6[0-9]|[7-9][0-9]|1[0-4][0-9])\.' diff.log ||
+	fail "commands at once are not seen: $(cat diff.log)"
 
 # What workers share with their parent counts once.
 for more in 0 20; do

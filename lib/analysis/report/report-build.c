@@ -283,6 +283,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .ended = process->ended,
 	    .released = process_totals_are_released(&report->replay, process),
 	    .started_ns = process->started_ns ?: report->replay.metadata->info.command ? process->program_ns : 0,
+	    .ended_ns = process->ended_ns,
 	    .threads = process->thread_count,
 	    .start_boot_ns = start ? start->boot_ns : 0,
 	    .control_group = start ? intern_get(&notes->control_groups, start->control_group, NULL) : "",

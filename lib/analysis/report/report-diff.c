@@ -20,7 +20,7 @@ struct diff {
 	struct mmt_diff result;
 	VECTOR(struct mmt_diff_entry) changed, unchanged;
 	VECTOR(struct mmt_growth_part) between;
-	uint64_t started_committed_bytes; /* of processes that started since the first recording */
+	uint64_t replaced_committed_bytes;
 	struct row_matcher matcher;
 	struct intern function_keys;
 	VECTOR(struct function_growth) functions; /* by id of its key */
@@ -118,12 +118,13 @@ static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *befo
 static struct mmt_error *add_to_function(struct diff *diff, const struct mmt_diff_entry *entry)
 {
 	/* What may be part of another stack counts for the function of that one. */
-	const struct mmt_row *after = entry->part_of ? entry->part_of : entry->after;
-	uint64_t key;
+	const struct mmt_row *after = entry->part_of ? entry->part_of : entry->after, *row = after ?: entry->before;
+	/* Who needs the next page of a pool, such as a heap, changes with each run and need not keep it. */
+	uint64_t key = UINT64_MAX - row->pattern;
 	uint32_t id;
 
-	if (!row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, after ? after : entry->before,
-				  &key))
+	if ((row->name || !mmt_pattern_is_by_design(row->pattern)) &&
+	    !row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, row, &key))
 		return &error_no_memory;
 	id = intern_put(&diff->function_keys, &key, sizeof(key));
 	if (id == INTERN_NONE || (id == diff->functions.count && !vector_append(&diff->functions)))
@@ -171,8 +172,7 @@ static struct mmt_error *compare_reports(struct diff *diff)
 		result->committed_growth_bytes = add_growth(result->committed_growth_bytes, function->committed_bytes);
 	}
 	result->growth_bytes = subtract(result->growth_bytes, result->replaced_bytes);
-	result->committed_growth_bytes =
-	    subtract(result->committed_growth_bytes, smaller_of(result->replaced_bytes, diff->started_committed_bytes));
+	result->committed_growth_bytes = subtract(result->committed_growth_bytes, diff->replaced_committed_bytes);
 	for (size_t i = 0; i < diff->unchanged.count; i++)
 		result->same_count += is_held(&diff->unchanged.items[i]);
 	vector_sort(&diff->changed, compare_entries);
@@ -237,7 +237,8 @@ static struct mmt_error *match_processes(struct diff *comparison)
 	CLEANUP(free)
 	size_t *places = calloc(after->process_count + 1, sizeof(*places)); /* of the first with each key */
 	struct intern keys = {0};
-	uint64_t ended_bytes = 0, started_bytes = 0, unfreed_bytes = 0; /* of processes that ended or started since */
+	/* Of processes that ended or started since. */
+	uint64_t ended_bytes = 0, started_bytes = 0, unfreed_bytes = 0, committed_bytes = 0;
 	bool ok = places;
 
 	for (size_t i = 0; ok && i < after->process_count; i++) {
@@ -248,10 +249,11 @@ static struct mmt_error *match_processes(struct diff *comparison)
 		ok = id != INTERN_NONE;
 		if (id == count)
 			places[id] = i;
-		started_bytes += after->processes[i].released ? 0 : mapped_bytes(&after->processes[i]);
-		unfreed_bytes += after->processes[i].released ? 0 : after->processes[i].unfreed_bytes;
-		comparison->started_committed_bytes +=
-		    after->processes[i].released ? 0 : after->processes[i].committed_bytes;
+		if (after->processes[i].released)
+			continue;
+		started_bytes += mapped_bytes(&after->processes[i]);
+		unfreed_bytes += after->processes[i].unfreed_bytes;
+		committed_bytes += after->processes[i].committed_bytes;
 	}
 	for (size_t i = 0; ok && i < before->process_count; i++) {
 		struct process_key key = key_of(&before->processes[i]);
@@ -277,14 +279,82 @@ static struct mmt_error *match_processes(struct diff *comparison)
 		diff->mapped_before_bytes += mapped_bytes(from);
 		diff->mapped_after_bytes += mapped_bytes(to);
 		unfreed_bytes = subtract(unfreed_bytes, to->unfreed_bytes);
-		comparison->started_committed_bytes =
-		    subtract(comparison->started_committed_bytes, to->committed_bytes);
+		committed_bytes = subtract(committed_bytes, to->committed_bytes);
 	}
 	ended_bytes = subtract(ended_bytes, diff->mapped_before_bytes);
 	started_bytes = subtract(started_bytes, diff->mapped_after_bytes);
-	if (diff->relation == MMT_DIFF_SAME_PROCESS && !after->options.focus_count && !after->options.ignore_count)
+	if (diff->relation == MMT_DIFF_SAME_PROCESS)
 		diff->replaced_bytes = subtract(unfreed_bytes, subtract(started_bytes, ended_bytes));
+	comparison->replaced_committed_bytes = smaller_of(diff->replaced_bytes, committed_bytes);
 	intern_deinit(&keys);
+	return ok ? NULL : &error_no_memory;
+}
+
+/* Processes of one name that ended in one recording. */
+struct ended_processes {
+	uint64_t count, bytes, committed_bytes;
+	int64_t now, most; /* at once */
+};
+
+struct moment {
+	uint64_t time_ns;
+	uint32_t name;
+	int32_t change;
+};
+
+COMPARISON(compare_moments, struct moment, order_of(a->time_ns, b->time_ns) ?: order_of(a->change, b->change))
+
+/* Programs that run one after another do not hold memory at once: in the time of a test, more or fewer may run. */
+static struct mmt_error *match_ended(struct diff *comparison)
+{
+	struct mmt_diff *diff = &comparison->result;
+	const struct mmt_report *const reports[DIFF_SIDES] = {diff->before, diff->after};
+	size_t most = diff->before->process_count + diff->after->process_count;
+	CLEANUP(free) struct ended_processes(*ended)[DIFF_SIDES] = calloc(most + 1, sizeof(*ended));
+	CLEANUP(free) struct moment *moments = calloc(2 * most + 1, sizeof(*moments));
+	struct intern names = {0};
+	bool ok = ended && moments;
+
+	for (unsigned side = 0; side < DIFF_SIDES && ok; side++) {
+		uint64_t start_ns = reports[side]->start_ns, length_ns = reports[side]->end_ns - start_ns;
+		size_t count = 0;
+
+		array_while(process, reports[side]->processes, reports[side]->process_count, ok) {
+			uint32_t name;
+
+			if (!process->name || !process->ended || process->released ||
+			    process->ended_ns - larger_of(process->started_ns, start_ns) > length_ns / 2)
+				continue;
+			name = intern_put_string(&names, process->name);
+			ok = name != INTERN_NONE;
+			if (!ok)
+				break;
+			ended[name][side].count++;
+			ended[name][side].bytes += process->unfreed_bytes;
+			ended[name][side].committed_bytes += process->committed_bytes;
+			moments[count++] = (struct moment){process->started_ns, name, 1};
+			moments[count++] = (struct moment){process->ended_ns, name, -1};
+		}
+		qsort(moments, count, sizeof(*moments), compare_moments);
+		array_each(moment, moments, count) {
+			struct ended_processes *of = &ended[moment->name][side];
+
+			of->now += moment->change;
+			of->most = of->now > of->most ? of->now : of->most;
+		}
+	}
+	for (size_t i = 0; i < names.count && ok; i++) {
+		const struct ended_processes *before = &ended[i][DIFF_BEFORE], *after = &ended[i][DIFF_AFTER];
+		uint64_t count = subtract(after->count, before->count);
+
+		if (after->most > before->most)
+			count = subtract(count, (uint64_t)(after->most - before->most));
+		if (!before->count)
+			continue;
+		diff->replaced_bytes += before->bytes / before->count * count;
+		comparison->replaced_committed_bytes += before->committed_bytes / before->count * count;
+	}
+	intern_deinit(&names);
 	return ok ? NULL : &error_no_memory;
 }
 
@@ -407,6 +477,10 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 	if (!error && before->host && after->host && !strcmp(before->host, after->host) &&
 	    after->start_ns >= before->end_ns)
 		error = match_processes(diff);
+	if (!error && diff->result.relation == MMT_DIFF_RUNS)
+		error = match_ended(diff);
+	if (after->options.focus_count || after->options.ignore_count)
+		diff->result.replaced_bytes = diff->replaced_committed_bytes = 0;
 	compare_durations(&diff->result);
 	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
 	error = error ?: compare_reports(diff)

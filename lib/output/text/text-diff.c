@@ -263,6 +263,10 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 		text_line(text, TEXT_BAD, "Too many stacks differ: only the largest were matched to similar ones.");
 	if (diff->relation == MMT_DIFF_SAME_PROCESS)
 		put_same_process(text, diff);
+	else if (diff->replaced_bytes)
+		text_line(text, TEXT_PLAIN,
+			  "%s are of more processes that ran one after another, and do not count as growth.",
+			  text_bytes(text, diff->replaced_bytes));
 	if (diff->relation != MMT_DIFF_OTHER_PROGRAM)
 		return;
 	text_put(text, TEXT_BAD, "warning: ");
