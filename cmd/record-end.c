@@ -228,8 +228,8 @@ static void put_advice(const struct record_end *end)
 				    lines[i].after);
 	}
 	if (summary->left_running) {
-		put_counted("  ", summary->left_running, "process", "processes",
-			    " of the command still running, but not recorded any more");
+		put_counted("  ", summary->left_running, "child process", "child processes",
+			    " still running, but not recorded any more");
 		fprintf(stderr, ": record -p %d%s, or -G for a service\n", (int)summary->left_running_pid,
 			summary->left_running > 1 ? " and others" : "");
 	}

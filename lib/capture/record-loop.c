@@ -641,7 +641,8 @@ static bool is_of_command(const struct recorder *recorder, const struct traced_p
 static void count_left_running(struct recorder *recorder)
 {
 	process_table_each(process, &recorder->processes, true) {
-		if (process->ended || !is_of_command(recorder, process) || proc_has_ended(process->pid))
+		if (process->ended || process->target || proc_has_ended(process->pid) ||
+		    (recorder->options->command && !is_of_command(recorder, process)))
 			continue;
 		recorder->summary.left_running++;
 		recorder->summary.left_running_pid = process->pid;
@@ -662,7 +663,7 @@ void loop_stop(struct recorder *recorder)
 		recorder->stop_requests = 1;
 	process_table_update(&recorder->processes);
 	command_ended = note_command_end(recorder, clock_now_ns());
-	if (command_ended && recorder->summary.end == MMT_RECORD_END_TARGET_ENDED)
+	if ((command_ended || !recorder->options->command) && recorder->summary.end == MMT_RECORD_END_TARGET_ENDED)
 		count_left_running(recorder);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	recorder_keep_failure(recorder, resident_series_read(recorder, true));

@@ -33,7 +33,7 @@ echo "$recorded recorded, $refused refused"
 timeout 100 "$MMTRACE" record -o "$recording" -- sh -c 'sleep 1000 & echo $! >child
 	until read -r name <"/proc/$!/comm" && [ "$name" = sleep ]; do :; done' 2>err || fail "record: $(cat err)"
 processes+=("$(cat child)")
-grep -q "^  1 process of the command still running, but not recorded any more: record -p $(cat child), " err ||
+grep -q "^  1 child process still running, but not recorded any more: record -p $(cat child), " err ||
 	fail "the process left behind is not named: $(cat err)"
 "$MMTRACE" report -i "$recording" >report || fail "report: $(cat report)"
 grep -q "note: 1 process of the command still ran when it ended, and recording with it: record -p $(cat child)" report ||
@@ -54,11 +54,21 @@ if jq -e '(.end_ns - .growth.peak_ns) * 16 < .end_ns - .start_ns' "$directory/re
 else
 	grep -q ' before it fell: --to ' report || fail "no word of the moment before: $(cat report)"
 fi
+# So can a process.
+# shellcheck disable=SC2016
+start_command sh -c 'echo ready; read -r line; sleep 1000 & echo $! >child'
+begin_recording -p "$pid"
+wait_for_first_snapshots
+let_end
+wait "$recorder" || fail "record: $(cat "$directory/record.log")"
+processes+=("$(cat child)")
+grep -q "^  1 child process still running, but not recorded any more: record -p $(cat child), " "$directory/record.log" ||
+	fail "the child left behind is not named: $(cat "$directory/record.log")"
 # Other processes that are recorded are not of the command.
 timeout 100 "$MMTRACE" record -a -o "$recording" -- sh -c '(sh -c "sleep 1000 & echo \$! >child"; exit 0); exit 0' 2>err ||
 	fail "record: $(cat err)"
 processes+=("$(cat child)")
-grep -q "^  1 process of the command still running, but not recorded any more: record -p $(cat child), " err ||
+grep -q "^  1 child process still running, but not recorded any more: record -p $(cat child), " err ||
 	fail "record -a: not the process left behind: $(cat err)"
 timeout 100 "$MMTRACE" record -o "$recording" -- sh -c 'sleep 0 & wait' 2>err || fail "record: $(cat err)"
 grep -q "still running" err && fail "processes that have ended run on: $(cat err)"
