@@ -382,7 +382,8 @@ struct mmt_mark {
 };
 #define MMT_MARK_TEXT 64
 
-/* How the recorded command or a target ended, unless with status 0: a signal comes before a status, the last first. */
+/* How the recorded command or a target that the user named ended, unless with status 0: a signal comes before a status,
+ * the last first. */
 struct mmt_command_end {
 	uint64_t time_ns; /* 0: with status 0, not in the window, none has ended, or not known */
 	int32_t pid;

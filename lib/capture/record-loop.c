@@ -236,10 +236,10 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 	return error;
 }
 
-/* How a target ended, unless with status 0. A command ends later: see note_command_end(). */
+/* How a target ended, unless with status 0. A command ends later: see note_command_end(). Supervisors kill workers. */
 static struct mmt_error *note_target_end(struct recorder *recorder, const struct traced_process *process)
 {
-	int status = process->target && process->pid != recorder->command.pid
+	int status = process->target && !process->found && process->pid != recorder->command.pid
 			 ? proc_end_status(process->pid, process->pidfd)
 			 : 0;
 

@@ -134,3 +134,24 @@ expect_json ".relation == \"same-process\" and .bytes >= $((40 << 20)) and .grow
 "$MMTRACE" diff --fail-above 32M second.data third.data >/dev/null 2>diff.log
 [ $? = 1 ] && grep -qE 'functions that grew hold (3[2-9]|4[0-4])\.' diff.log ||
 	fail "what replaced workers grew is not seen: $(cat diff.log)"
+
+# A supervisor may end its workers by SIGKILL. If it is killed itself, the figures are unreliable.
+start_command python3 -c 'import os, sys, time
+child = os.fork()
+if not child:
+    time.sleep(1000)
+print("ready", flush=True)
+sys.stdin.readline()
+os.kill(child, 9)
+os.wait()
+print("done", flush=True)
+time.sleep(1000)'
+start_recording --tree -p "$pid"
+let_work
+stop_recording
+"$MMTRACE" diff --fail-above 1G "$recording" "$recording" >diff.txt 2>&1 || fail "a killed worker: $(cat diff.txt)"
+start_recording -p "$pid"
+kill -9 "$pid"
+wait_for_recording
+"$MMTRACE" diff --fail-above 1G "$recording" "$recording" >diff.txt 2>&1
+[ $? = 2 ] && grep -q 'was killed by a signal' diff.txt || fail "a killed supervisor: $(cat diff.txt)"
