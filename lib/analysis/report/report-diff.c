@@ -189,36 +189,6 @@ static uint64_t mapped_bytes(const struct mmt_process *process)
 	return process->unfreed_bytes + process->before_bytes + process->kernel_bytes;
 }
 
-static bool has_no_name(const struct mmt_process *process)
-{
-	return !process->name || !*process->name;
-}
-
-/* Whether a process of both reports has the same name; a name that is unknown may be any. */
-static struct mmt_error *has_common_name(const struct mmt_report *before, const struct mmt_report *after,
-					 bool *common_ret)
-{
-	struct intern names = {0};
-	struct mmt_error *error = NULL;
-	bool common = !before->process_count || !after->process_count;
-
-	for (size_t i = 0; i < before->process_count && !error; i++) {
-		common |= has_no_name(&before->processes[i]);
-		if (!has_no_name(&before->processes[i]) &&
-		    intern_put_string(&names, before->processes[i].name) == INTERN_NONE)
-			error = &error_no_memory;
-	}
-	for (size_t i = 0; i < after->process_count && !common; i++) {
-		const char *name = after->processes[i].name;
-
-		common =
-		    has_no_name(&after->processes[i]) || intern_find(&names, name, strlen(name) + 1) != INTERN_NONE;
-	}
-	intern_deinit(&names);
-	*common_ret = common;
-	return error;
-}
-
 struct process_key {
 	uint64_t start_boot_ns;
 	int64_t pid;
@@ -283,15 +253,17 @@ static struct mmt_error *match_processes(struct diff *comparison)
 	}
 	ended_bytes = subtract(ended_bytes, diff->mapped_before_bytes);
 	started_bytes = subtract(started_bytes, diff->mapped_after_bytes);
-	if (diff->relation == MMT_DIFF_SAME_PROCESS)
+	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
 		diff->replaced_bytes = subtract(unfreed_bytes, subtract(started_bytes, ended_bytes));
-	comparison->replaced_committed_bytes = smaller_of(diff->replaced_bytes, committed_bytes);
+		comparison->replaced_committed_bytes = smaller_of(diff->replaced_bytes, committed_bytes);
+	}
 	intern_deinit(&keys);
 	return ok ? NULL : &error_no_memory;
 }
 
-/* Processes of one name that ended in one recording. */
-struct ended_processes {
+/* Processes of one name in one recording, and those of them that ended. */
+struct namesakes {
+	bool any;
 	uint64_t count, bytes, committed_bytes;
 	int64_t now, most; /* at once */
 };
@@ -304,47 +276,49 @@ struct moment {
 
 COMPARISON(compare_moments, struct moment, order_of(a->time_ns, b->time_ns) ?: order_of(a->change, b->change))
 
-/* Programs that run one after another do not hold memory at once: in the time of a test, more or fewer may run. */
-static struct mmt_error *match_ended(struct diff *comparison)
+/* Programs that run one after another do not hold memory at once: in the time of a test, more or fewer may run.
+ * `common_ret`: whether a process of both reports has the same name; a name that is unknown may be any. */
+static struct mmt_error *match_names(struct diff *comparison, bool *common_ret)
 {
 	struct mmt_diff *diff = &comparison->result;
 	const struct mmt_report *const reports[DIFF_SIDES] = {diff->before, diff->after};
 	size_t most = diff->before->process_count + diff->after->process_count;
-	CLEANUP(free) struct ended_processes(*ended)[DIFF_SIDES] = calloc(most + 1, sizeof(*ended));
+	CLEANUP(free) struct namesakes(*all)[DIFF_SIDES] = calloc(most + 1, sizeof(*all));
 	CLEANUP(free) struct moment *moments = calloc(2 * most + 1, sizeof(*moments));
+	bool ok = all && moments, common = !diff->before->process_count || !diff->after->process_count;
 	struct intern names = {0};
-	bool ok = ended && moments;
 
 	for (unsigned side = 0; side < DIFF_SIDES && ok; side++) {
 		uint64_t start_ns = reports[side]->start_ns, length_ns = reports[side]->end_ns - start_ns;
 		size_t count = 0;
 
 		array_while(process, reports[side]->processes, reports[side]->process_count, ok) {
-			uint32_t name;
+			bool has_name = process->name && *process->name;
+			uint32_t name = intern_put_string(&names, has_name ? process->name : "");
 
-			if (!process->name || !process->ended || process->released ||
+			ok = name != INTERN_NONE;
+			if (ok)
+				all[name][side].any = true;
+			common |= ok && (!has_name || all[name][!side].any);
+			if (!ok || !process->ended || process->released ||
 			    process->ended_ns - larger_of(process->started_ns, start_ns) > length_ns / 2)
 				continue;
-			name = intern_put_string(&names, process->name);
-			ok = name != INTERN_NONE;
-			if (!ok)
-				break;
-			ended[name][side].count++;
-			ended[name][side].bytes += process->unfreed_bytes;
-			ended[name][side].committed_bytes += process->committed_bytes;
+			all[name][side].count++;
+			all[name][side].bytes += process->unfreed_bytes;
+			all[name][side].committed_bytes += process->committed_bytes;
 			moments[count++] = (struct moment){process->started_ns, name, 1};
 			moments[count++] = (struct moment){process->ended_ns, name, -1};
 		}
 		qsort(moments, count, sizeof(*moments), compare_moments);
 		array_each(moment, moments, count) {
-			struct ended_processes *of = &ended[moment->name][side];
+			struct namesakes *of = &all[moment->name][side];
 
 			of->now += moment->change;
 			of->most = of->now > of->most ? of->now : of->most;
 		}
 	}
 	for (size_t i = 0; i < names.count && ok; i++) {
-		const struct ended_processes *before = &ended[i][DIFF_BEFORE], *after = &ended[i][DIFF_AFTER];
+		const struct namesakes *before = &all[i][DIFF_BEFORE], *after = &all[i][DIFF_AFTER];
 		uint64_t count = subtract(after->count, before->count);
 
 		if (after->most > before->most)
@@ -355,6 +329,7 @@ static struct mmt_error *match_ended(struct diff *comparison)
 		comparison->replaced_committed_bytes += before->committed_bytes / before->count * count;
 	}
 	intern_deinit(&names);
+	*common_ret = common;
 	return ok ? NULL : &error_no_memory;
 }
 
@@ -472,13 +447,11 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 		return &error_no_memory;
 	diff->result.before = before;
 	diff->result.after = after;
-	error = row_matcher_init(&diff->matcher, reports) ?: has_common_name(before, after, &common);
+	error = row_matcher_init(&diff->matcher, reports) ?: match_names(diff, &common);
 	diff->result.relation = common ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
 	if (!error && before->host && after->host && !strcmp(before->host, after->host) &&
 	    after->start_ns >= before->end_ns)
 		error = match_processes(diff);
-	if (!error && diff->result.relation == MMT_DIFF_RUNS)
-		error = match_ended(diff);
 	if (after->options.focus_count || after->options.ignore_count)
 		diff->result.replaced_bytes = diff->replaced_committed_bytes = 0;
 	compare_durations(&diff->result);
