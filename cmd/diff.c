@@ -287,8 +287,8 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION(0, "fail-above", value_size, &settings.fail_above, "BYTES",
-		   "exit 1 when the functions that grew together hold or commit more than BYTES (10M, 1.5G), or RSS "
-		   "grew by more, 2 when the figures of a recording are not reliable",
+		   "exit 1 when memory grew by more than BYTES (10M, 1.5G): what functions that grew together hold or "
+		   "commit, or RSS; 2 when the figures of a recording are not reliable",
 		   .given = &settings.fail_above_given),
 	    BY_OPTION(&settings.selection),
 	    DISPLAY_OPTIONS(&settings.display),
