@@ -207,7 +207,8 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	if (options->all_cpus || options->cgroup) {
 		scope->kind = SCOPE_ALL_PROCESSES;
 		if (options->cgroup)
-			error = cgroup_open(options->cgroup, &recorder->cgroup) ?: push_group(scope, recorder->cgroup);
+			error =
+			    cgroup_open(options->cgroup, 0, &recorder->cgroup) ?: push_group(scope, recorder->cgroup);
 		describe_scope(recorder);
 		return error;
 	}

@@ -23,11 +23,14 @@ start_target() {
 }
 
 # in_container CAPABILITIES NAMESPACES ARGUMENT...: the tool, as root with these capabilities and those of every container, in
-# these namespaces of the target. It has tracefs, and the machine's control groups in /host.
+# these namespaces of the target. It has tracefs, and the machine's control groups in /host. With $tools_group, it is in that
+# group, which is the root of its control groups.
+tools_group=
 in_container() {
 	local capabilities=$default,$1 namespaces=$2
 	shift 2
-	exec env --default-signal=INT nsenter $namespaces --target="$pid" unshare --mount bash -c '
+	[ -z "$tools_group" ] || echo "$BASHPID" >"$tools_group/cgroup.procs" || fail "a process cannot be put into a control group"
+	exec env --default-signal=INT nsenter $namespaces --target="$pid" unshare --mount ${tools_group:+--cgroup} bash -c '
 		mount -t proc proc tools/proc && mount -t sysfs -o ro sysfs tools/sys &&
 		mount --bind /sys/kernel/tracing tools/sys/kernel/tracing && mount --rbind /sys/fs/cgroup tools/host &&
 		mount --bind "$PWD" "tools$PWD" || exit 125
@@ -111,8 +114,27 @@ unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 group=$unified/mmtrace-test-$$
 grep -q ':perf_event:' /proc/self/cgroup && exit 0
 id=$(sha256sum <<<"$directory") && id=${id:0:64}
-mkdir "$group" "$group/cri-containerd-$id.scope" 2>/dev/null || exit 0
-trap 'end_everything; wait_until "the control group to be empty" rmdir "$group/cri-containerd-$id.scope"; rmdir "$group"' EXIT
-start_target
-echo "$pid" >"$group/cri-containerd-$id.scope/cgroup.procs" || fail "a process cannot be put into a control group"
+mkdir "$group" "$group/cri-containerd-$id.scope" "$group/tools" 2>/dev/null || exit 0
+remove_groups() {
+	wait_until "the control groups to be empty" rmdir "$group/cri-containerd-$id.scope" "$group/tools"
+	rmdir "$group" ${memory:+"$memory/mmtrace-test-$$"}
+}
+memory=
+trap 'end_everything; remove_groups' EXIT
+start_grouped_target() {
+	start_target
+	echo "$pid" >"$group/cri-containerd-$id.scope/cgroup.procs" || fail "a process cannot be put into a control group"
+}
+start_grouped_target
 record_beside $needed,ipc_lock,sys_nice --uts -G "${id:0:12}"
+
+# docker and Kubernetes give each container a cgroup namespace. For one in it, the groups of others are outside. It finds them
+# among those of the machine, and does not take its own group for theirs.
+memory=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts)
+[ -z "$memory" ] || mkdir "$memory/mmtrace-test-$$" || memory=
+tools_group=$group/tools
+start_grouped_target
+[ -z "$memory" ] || echo "$pid" >"$memory/mmtrace-test-$$/cgroup.procs" || fail "a process cannot be put into a control group"
+record_beside $needed,ipc_lock,sys_nice --uts -v --scope cgroup -p "$pid"
+grep -q "recorded in the control group /host/.*/cri-containerd-$id.scope" record.log || fail "$(cat record.log)"
+expect_json '.control_group == null or (.control_group.path | test("mmtrace-test"))'

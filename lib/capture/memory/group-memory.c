@@ -65,10 +65,16 @@ char *group_memory_path(pid_t pid)
 	return NULL;
 }
 
+static const char *limit_name(const struct group_memory *memory)
+{
+	return memory->version_1 ? "memory.limit_in_bytes" : "memory.max";
+}
+
 /* Open the group of a path in the memory hierarchy of version 1, or in that of version 2. */
 static int open_mounted(const char *path, bool version_1)
 {
 	CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
+	CLEANUP(free) char *own = proc_group_path(getpid(), version_1 ? "memory" : "");
 	const struct mntent *mount;
 	int directory = -1;
 
@@ -81,8 +87,8 @@ static int open_mounted(const char *path, bool version_1)
 			directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		else
 			continue;
-		/* The mount may show only a part of the hierarchy, as in a container: its root is then the group. */
-		if (directory < 0)
+		/* The mount may show only a part of the hierarchy, as in a container: then it is its own group. */
+		if (directory < 0 && own && !strcmp(path, own))
 			directory = open(mount->mnt_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	return directory;
@@ -117,8 +123,10 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 			continue;
 		memory->version_1 = version == 1;
 		memory->directory = open_mounted(path, memory->version_1);
+		if (memory->directory < 0) /* it may be outside of this cgroup namespace */
+			mmt_error_destroy(cgroup_open(path, member, &memory->directory));
 		/* The root of the machine has none; that of a container's namespace has one. */
-		if (!memory->version_1 && faccessat(memory->directory, "memory.current", F_OK, 0) != 0)
+		if (faccessat(memory->directory, limit_name(memory), F_OK, 0) != 0)
 			close_descriptor(&memory->directory);
 	}
 	return memory->directory >= 0;
@@ -161,11 +169,6 @@ uint64_t group_memories_find(struct group_memories *groups, int group, pid_t mem
 	/* Without memory for this, the search is repeated. */
 	(void)map_put(&groups->known, key, index);
 	return index;
-}
-
-static const char *limit_name(const struct group_memory *memory)
-{
-	return memory->version_1 ? "memory.limit_in_bytes" : "memory.max";
 }
 
 static uint64_t read_room(const struct group_memory *memory)

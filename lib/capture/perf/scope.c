@@ -10,6 +10,8 @@
 #include <mntent.h>
 #include <sys/vfs.h>
 
+#include "base/strings.h"
+
 #define CHEAP_EVENTS 192 /* a pair of mmap() and munmap() takes about a fifth longer than with those of two CPUs */
 #define WALK_NS 10	 /* for each event and pair; more if they do not fit into the caches */
 
@@ -94,6 +96,7 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 struct cgroup_search {
 	bool by_id;		     /* the path is the ID of a container or a pod */
 	bool mounted;		     /* a hierarchy that perf events can use */
+	pid_t member;		     /* 0, or a process in a group outside of this cgroup namespace */
 	int fd;			     /* -1: no usable group found yet */
 	struct mmt_error *error;     /* the ID is not unique */
 	char tried[TRIED_MAX * 256]; /* the paths tried: "/sys/fs/cgroup/a, ..." */
@@ -189,6 +192,51 @@ static bool is_named_by(const char *name, const char *id)
 	return false;
 }
 
+static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
+{
+	CLEANUP(closedir) DIR *directory = NULL;
+	CLEANUP(free) char *text = NULL;
+	const struct dirent *entry;
+	const char *position;
+	bool ok = true;
+	char *end;
+	int copy;
+
+	/* A threaded control group has no list of processes: the kernel lists them in its domain. */
+	position = text_file_read(cgroup, PROCESSES_FILE, &text) < 0 ? "" : text;
+	for (; ok; position = end) {
+		long pid = strtol(position, &end, 10);
+
+		if (end == position)
+			break;
+		/* Processes in other PID namespaces are listed as PID 0. */
+		ok = pid <= 0 || vector_push(pids, (pid_t)pid);
+	}
+	copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory = copy < 0 ? NULL : fdopendir(copy);
+	if (!directory)
+		close_descriptor(&copy);
+	while (ok && directory && depth < LIMIT_GROUP_DEPTH && (entry = readdir(directory))) {
+		CLEANUP(close) int below = -1;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		below = openat(cgroup, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* The group was removed in the meantime, so it has no processes. */
+		ok = below < 0 || list_below(below, depth + 1, pids);
+	}
+	return ok && (directory || cgroup_is_removed(cgroup));
+}
+
+/* Is it the group of this process, whose path ends like this? */
+static bool has_member(const FTSENT *group, const char *end, pid_t member)
+{
+	CLEANUP(vector) proc_pids pids = {0};
+	CLEANUP(close) int fd = ends_with(group->fts_path, end) ? open(group->fts_path, O_RDONLY | O_CLOEXEC) : -1;
+
+	return list_below(fd, LIMIT_GROUP_DEPTH, &pids) && array_find(pid, pids.items, pids.count, *pid == member);
+}
+
 static void try_groups_below(struct cgroup_search *search, char *mount, const char *id, bool told)
 {
 	char *const roots[] = {mount, NULL};
@@ -197,7 +245,8 @@ static void try_groups_below(struct cgroup_search *search, char *mount, const ch
 	const FTSENT *entry;
 
 	while (tree && !search->error && (entry = fts_read(tree))) {
-		if (entry->fts_info != FTS_D || !is_named_by(entry->fts_name, id))
+		if (entry->fts_info != FTS_D ||
+		    !(search->member ? has_member(entry, id, search->member) : is_named_by(entry->fts_name, id)))
 			continue;
 		if (*found)
 			search->error = error_create(MMT_ERROR_INVALID,
@@ -216,6 +265,10 @@ static void try_groups_below(struct cgroup_search *search, char *mount, const ch
 
 static struct mmt_error *no_group(const struct cgroup_search *search, const char *path)
 {
+	if (search->member)
+		return error_create(MMT_ERROR_INVALID,
+				    "process %d is in a control group not seen here: see mmtrace-containers(7)",
+				    search->member);
 	if (*search->other)
 		return error_create(
 		    MMT_ERROR_INVALID,
@@ -244,9 +297,9 @@ static struct mmt_error *no_group(const struct cgroup_search *search, const char
 			    path, search->tried, ID_DIGITS_MIN);
 }
 
-struct mmt_error *cgroup_open(const char *path, int *fd_ret)
+struct mmt_error *cgroup_open(const char *path, pid_t member, int *fd_ret)
 {
-	struct cgroup_search search = {.fd = -1};
+	struct cgroup_search search = {.fd = -1, .member = starts_with(path, "/..") ? member : 0};
 	size_t digits = strspn(path, "0123456789");
 	const char *colon = digits && path[digits] == ':' ? strchr(path + digits + 1, ':') : NULL;
 	const char *scheme = strstr(path, "://");
@@ -259,8 +312,12 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 		path = colon + 1;
 	if (!*path)
 		return error_create(MMT_ERROR_INVALID, "the path of the control group is empty");
-	try_group(&search, path, true);
-	for (int i = 0; i < (is_id(path) ? 4 : 2) && search.fd < 0 && !*search.other && !search.error; i++) {
+	while (search.member && starts_with(path, "/.."))
+		path += strlen("/..");
+	if (!search.member)
+		try_group(&search, path, true);
+	for (int i = search.member ? 2 : 0, last = search.member || is_id(path) ? 4 : 2;
+	     i < last && search.fd < 0 && !*search.other && !search.error; i++) {
 		CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
 		bool usable = i % 2 == 0; /* by perf events */
 		struct mntent *mount;
@@ -294,7 +351,7 @@ struct mmt_error *cgroup_open_own(pid_t pid, int *fd_ret)
 
 	if (!path)
 		return error_create(MMT_ERROR_NO_PROCESS, "cannot read the control group of process %d", pid);
-	error = cgroup_open(path, fd_ret);
+	error = cgroup_open(path, pid, fd_ret);
 	if (error)
 		return error;
 	/* Version 1 has a file in the root only, version 2 has one in every other group. */
@@ -302,12 +359,9 @@ struct mmt_error *cgroup_open_own(pid_t pid, int *fd_ret)
 		root = faccessat(*fd_ret, "cgroup.events", F_OK, 0) != 0;
 	else
 		root = faccessat(*fd_ret, "release_agent", F_OK, 0) == 0;
-	if (root)
-		problem = "which has every process";
-	else if (!cgroup_has_processes(*fd_ret))
-		problem = "whose processes cannot be listed";
-	else
+	if (!root && cgroup_has_processes(*fd_ret))
 		return NULL;
+	problem = root ? "which has every process" : "whose processes cannot be listed";
 	close_descriptor(fd_ret);
 	return error_create(MMT_ERROR_INVALID, "process %d is in the control group %s, %s: use --scope cpus", pid, path,
 			    problem);
@@ -347,45 +401,6 @@ bool cgroup_has_processes(int cgroup)
 bool cgroup_is_removed(int cgroup)
 {
 	return cgroup >= 0 && faccessat(cgroup, PROCESSES_FILE, F_OK, 0) < 0 && (errno == ENOENT || errno == ENODEV);
-}
-
-static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
-{
-	CLEANUP(free) char *text = NULL;
-	const struct dirent *entry;
-	const char *position;
-	bool ok = true, removed;
-	DIR *directory;
-	char *end;
-	int copy;
-
-	/* A threaded control group has no list of processes: the kernel lists them in its domain. */
-	position = text_file_read(cgroup, PROCESSES_FILE, &text) < 0 ? "" : text;
-	for (; ok; position = end) {
-		long pid = strtol(position, &end, 10);
-
-		if (end == position)
-			break;
-		/* Processes in other PID namespaces are listed as PID 0. */
-		ok = pid <= 0 || vector_push(pids, (pid_t)pid);
-	}
-	copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	removed = copy < 0 && (errno == ENOENT || errno == ENODEV);
-	directory = copy < 0 ? NULL : fdopendir(copy);
-	while (ok && directory && depth < LIMIT_GROUP_DEPTH && (entry = readdir(directory))) {
-		CLEANUP(close) int below = -1;
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		below = openat(cgroup, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* The group was removed in the meantime, so it has no processes. */
-		ok = below < 0 || list_below(below, depth + 1, pids);
-	}
-	if (directory)
-		closedir(directory);
-	else if (copy >= 0)
-		close(copy);
-	return ok && (copy >= 0 || removed);
 }
 
 bool cgroup_list_processes(int cgroup, proc_pids *pids)
