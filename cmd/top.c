@@ -234,7 +234,8 @@ static bool create_files(struct top_recorder *recorder, bool has_screen)
 		created = recorder->output >= 0 && unlink(recorder->path) == 0;
 	}
 	if (!created)
-		message(recorder->top->command, "cannot create %s: %s", recorder->path, strerror(errno));
+		message(recorder->top->command, "cannot create %s: %s; set TMPDIR to another directory", recorder->path,
+			strerror(errno));
 	if (!recorder->top->path)
 		recorder->top->path = recorder->path;
 	return created;

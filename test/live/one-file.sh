@@ -55,6 +55,15 @@ run export -f svg -o "$directory/picture.svg" "$recording"
 run dump "$recording"
 grep -q ' call .* mmap(' out || fail "dump: $(cat out)"
 
+# There is no /var/tmp.
+sleep 600 &
+sleeper=$!
+processes+=("$sleeper")
+"$MMTRACE" top --json --count 1 -p "$sleeper" >out 2>errors </dev/null
+[ $? = 2 ] && grep -q 'cannot create /var/tmp/.*; set TMPDIR to another directory' errors || fail "top: $(cat errors)"
+run top --json --count 1 -o "$directory/top.data" -p "$sleeper"
+grep -q "$sleeper" out || fail "top shows no process: $(cat out)"
+
 # A process that runs already, with shared libraries outside of that root.
 recording=$directory/mmtrace.data
 start_workload leak-anon
