@@ -42,7 +42,9 @@ killed_case() {
 # All calls are in the file, with the names up to the last second.
 has_names() {
 	"$MMTRACE" report --json --limit 0 -i "$recording" 2>/dev/null |
-		jq -e '[.groups[].frames[] | select(.function // "" | test("Inner$|Moved$"))] | length >= '"$names"
+		jq -e '[.groups[] | select(any(.frames[]; .function // "" | test("Inner$")))] |
+			(map(.allocated_count) | add) == '"$calls"' and
+			(map(.frames[] | select(.function // "" | test("Inner$|Moved$"))) | length >= '"$names"')'
 }
 # Incremental metadata with the build ID of each module: the program's may be the last.
 has_build_ids() {
@@ -52,8 +54,8 @@ has_build_ids() {
 	[ "$modules" -gt 1 ] && [ "$pieces" -ge "$modules" ]
 }
 
-names=2 killed_case jit-code
-[ "$(uname -m)" != x86_64 ] || names=4 killed_case jitdump # which has code of this architecture
+names=2 calls=20 killed_case jit-code
+[ "$(uname -m)" != x86_64 ] || names=4 calls=30 killed_case jitdump # which has code of this architecture
 
 # Another build at the program's path is not treated as the recorded one.
 cp "$workloads/leak-anon" program
