@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "analysis/report/row-verdicts.h"
+#include "analysis/report/stack-origin.h"
 #include "support/report-file.h"
 #include "support/suite.h"
 
@@ -29,6 +30,8 @@ static const struct mmt_frame *const wrapped_parse[] = {FRAME("mmap", "libc.so.6
 							FRAME("new_page", "server"), FRAME("parse", "server")};
 static const struct mmt_frame *const wrapped_unnamed[] = {FRAME("mmap", "libc.so.6"), FRAME("buffer_new", "server"),
 							  FRAME(NULL, "plugin.so"), FRAME("load", "server")};
+static const struct mmt_frame *const checked[] = {FRAME("mmap", "libc.so.6"), FRAME("xmalloc", "server"),
+						  FRAME("load", "server")};
 static const struct mmt_frame *const wrapped_once[] = {FRAME("mmap", "libc.so.6"), FRAME("buffer_new", "server"),
 						       FRAME("resize", "server")};
 static const struct mmt_frame *const parse[] = {FRAME("mmap", "libc.so.6"), FRAME("parse", "server")};
@@ -170,6 +173,8 @@ static const struct mmt_frame *const named_buffer[] = {FRAME("mmap", "libc.so.6"
 						       JIT("JS:keep /app/grow.js:1:31")};
 static const struct mmt_frame *const unnamed_buffer[] = {FRAME("mmap", "libc.so.6"), FRAME("node::Allocate()", "node"),
 							 JIT(NULL), FRAME("node::Start()", "node")};
+static const struct mmt_frame *const stub[] = {FRAME("mmap", "libc.so.6"), FRAME("Unsafe_AllocateMemory0", "libjvm.so"),
+					       JIT("Interpreter"), JIT("StubRoutines (1)")};
 static const struct mmt_frame *const extension[] = {
     FRAME("mmap", "libc.so.6"), FRAME("_PyObject_ArenaMmap", "libpython3.11.so.1.0"), FRAME("grow", "extension.so"),
     FRAME("_PyEval_EvalFrameDefault", "libpython3.11.so.1.0")};
@@ -191,6 +196,8 @@ START_TEST(runtimes_name_the_program)
 	assert_caller(0, "JS:keep /app/grow.js:1:31", 7000);
 	BUILD({STACK(unnamed_buffer), .memory_bytes = 7000}, {STACK(named_buffer), .memory_bytes = 3000});
 	assert_caller(0, "[Node code without names]", 7000);
+	BUILD({STACK(stub), .memory_bytes = 7000});
+	assert_caller(0, "[Java code without names]", 7000);
 	BUILD({STACK(interpreted), .memory_bytes = 7000});
 	assert_cause(0, "[Python code without names]", MMT_PATTERN_NONE, 7000, 1);
 	assert_caller(0, NULL, 0);
@@ -231,6 +238,7 @@ START_TEST(wrappers_name_their_callers)
 	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_parse), .memory_bytes = 3000},
 	      {STACK(wrapped_once), .memory_bytes = 2000});
 	assert_caller(0, "new_page (server)", 10000);
+	ck_assert_uint_eq(origin_find(checked, sizeof(checked) / sizeof(*checked)), 2);
 	/* The name says all. */
 	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_load), .memory_bytes = 3000});
 	assert_caller(0, NULL, 0);

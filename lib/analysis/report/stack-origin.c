@@ -30,7 +30,8 @@ bool origin_is_allocator(const char *function)
 {
 	static const char *const names[] = {
 	    "malloc$",	       "calloc$",   "realloc$",		"reallocarray$",    "memalign$", "aligned_alloc$",
-	    "posix_memalign$", "sysmalloc", "PyObject_Malloc$", "PyMem_RawMalloc$", ""};
+	    "posix_memalign$", "sysmalloc", "PyObject_Malloc$", "PyMem_RawMalloc$", "xmalloc$",	 "xcalloc$",
+	    "xrealloc$",       "g_malloc",  "g_realloc",	"g_slice_alloc",    ""};
 	const char *name = skip_underscores(function);
 
 	if (name)
@@ -152,8 +153,8 @@ static bool is_library_of_runtime(const char *function)
 	static const char *const starts[] = {"java.", "jdk.",	 "sun.",    "System.", "Interop.", "IL_STUB", "Stub",
 					     "stub",  "Builtin", "vtable ", "I2C/C2I", "py::<",	   ""};
 
-	return matches_any(skip_return_type(function), starts) || strstr(function, " node:") ||
-	       (starts_with(function, "py::") && strstr(function, "/lib/python3"));
+	return matches_any(function, starts) || matches_any(skip_return_type(function), starts) ||
+	       strstr(function, " node:") || (starts_with(function, "py::") && strstr(function, "/lib/python3"));
 }
 
 bool origin_is_unnamed_code(const struct mmt_frame *frame)
