@@ -30,14 +30,14 @@
 
 static const char help[] = "q, Ctrl-C    quit\n"
 			   "space        pause, and go on\n"
-			   "g            group by the next key: stack, function, module, file, class, process, thread\n"
-			   "s            sort by the next figure\n"
-			   "/            show only what a pattern selects, as --focus; an empty one undoes it\n"
+			   "g            group by the next key: function, module, file, class, process, ...\n"
+			   "s, >         sort by the next figure\n"
+			   "/            show only what a pattern selects, as --focus; empty: everything\n"
 			   "b            show only what is mapped from now on; again: everything\n"
 			   "e            show every frame of the stacks, or less\n"
 			   "w            write what is recorded so far to a file\n"
 			   "+ -          replay a recording faster or slower\n"
-			   "left, right  go 10 seconds back or on in it, or as many times more as it is faster\n"
+			   "left, right  go 10 seconds back or on in it; at a speed of N, 10 N seconds\n"
 			   "arrows       scroll; also Page Up, Page Down, Home and End\n";
 
 struct screen {
@@ -298,6 +298,7 @@ static void handle_key(struct screen *screen, char key)
 		screen->scroll = 0;
 		break;
 	case 's':
+	case '>':
 		if (!sort_choices[++top->display.text.sort])
 			top->display.text.sort = 0;
 		break;
