@@ -38,14 +38,14 @@ typedef int top_show(struct top *top, int stop_fd, int recorder_fd, struct top_r
 	    OPTION(0, "comm", value_word, &(top)->names, "COMM",                                                       \
 		   "attach to every process with this command name; may be a pattern, and repeated"),                  \
 	    OPTION(0, "tree", value_flag, &(top)->tree, NULL,                                                          \
-		   "also record existing children, and the children of these; with -p or --comm"),                     \
+		   "also record existing children, and the children of these; with -p or --comm", .rare = true),       \
 	    OPTION('G', "cgroup", value_string, &(top)->cgroup, "PATH|ID",                                             \
 		   "record every process of this control group"),                                                      \
 	    OPTION('a', "all-cpus", value_flag, &(top)->all_cpus, NULL, "record every process, now and later",         \
 		   .exact = true),                                                                                     \
-	    OPTION('o', "output", value_string, &(top)->output, "FILE", "keep the recording in FILE"),                 \
+	    OPTION('o', "output", value_string, &(top)->output, "FILE", "keep the recording in FILE", .rare = true),   \
 	    OPTION(0, "max-size", value_size, &(top)->max_bytes, "SIZE",                                               \
-		   "stop recording when SIZE is written (default 4G)")
+		   "stop recording when SIZE is written (default 4G)", .rare = true)
 
 #define TOP_MAX_BYTES (4ULL << 30)
 

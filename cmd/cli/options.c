@@ -464,8 +464,8 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 	return refuse_long(command, table, argv[optind - 1]);
 }
 
-#define HELP_COLUMN 32
-#define HELP_WIDTH 100
+#define HELP_COLUMN 28
+#define HELP_WIDTH 80
 
 static const struct option_entry help_entry = {
     .letter = 'h', .name = "help", .help = "with -h: the options on one screen"};
@@ -508,24 +508,29 @@ static void put_entry(const struct option_entry *entry)
 	put_wrapped(entry->help, HELP_COLUMN);
 }
 
-#define BRIEF_COLUMN 28
-#define BRIEF_WIDTH 80
-
-/* Print an option with the first clause of its description, as far as the line has room for it. */
+/* Print an option with the first clause of its description, or with its choices alone, as far as the line has room. */
 static void put_brief(const struct option_entry *entry)
 {
 	int length =
 	    entry->letter ? printf("  -%c, --%s", entry->letter, entry->name) : printf("      --%s", entry->name);
-	int room = BRIEF_WIDTH - BRIEF_COLUMN, clause = (int)strcspn(entry->help, ";:(,");
+	int column = HELP_COLUMN, clause = (int)strcspn(entry->help, ";:(,");
+	const char *words = entry->help;
+	bool whole;
 
-	if (entry->argument && length + 1 + (int)strlen(entry->argument) < BRIEF_COLUMN)
+	if (entry->argument && length + 1 + (int)strlen(entry->argument) < HELP_COLUMN) {
 		length += printf(" %s", entry->argument);
-	if (clause > room)
-		for (clause = room; entry->help[clause] != ' ';)
-			clause--;
-	while (entry->help[clause - 1] == ' ')
+	} else if (entry->argument) {
+		words = entry->argument;
+		clause = (int)strlen(words);
+		column = length + 1;
+	}
+	while (words[clause - 1] == ' ')
 		clause--;
-	printf("%*s%.*s\n", length < BRIEF_COLUMN ? BRIEF_COLUMN - length : 1, "", clause, entry->help);
+	whole = HELP_WIDTH - column >= clause;
+	if (!whole)
+		for (clause = HELP_WIDTH - column - 3; !strchr(" |", words[clause - 1]);)
+			clause--;
+	printf("%*s%.*s%s\n", column - length, "", clause, words, whole ? "" : "...");
 }
 
 #define REST "More" /* the group of options that few need */
@@ -547,7 +552,7 @@ static void put_screen(const struct option_entry *table, bool rare)
 		}
 		if (!column)
 			column = printf(REST ":");
-		else if (column + 3 + (int)strlen(table->name) > BRIEF_WIDTH)
+		else if (column + 3 + (int)strlen(table->name) > HELP_WIDTH)
 			column = printf("\n     ") - 1;
 		column += printf(" --%s", table->name);
 	}
@@ -567,9 +572,9 @@ static int options_help(const struct command *command, const struct option_entry
 	putchar('\n');
 	for (const char *const *example = command->examples; *example; example++)
 		printf("  mmtrace %s\n%s", *example, example[1] ? "" : "\n");
-	if (complete)
+	if (complete || !table->name)
 		put_wrapped(command->about, 0);
-	if (complete || !table->group)
+	if (!table->group && (complete || table->name))
 		printf("%sOptions:\n", complete ? "\n" : "");
 	for (; complete && table->name; table++) {
 		if (table->group)
