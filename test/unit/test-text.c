@@ -900,7 +900,8 @@ static const struct {
     {"acme::storage::LruCacheWithEviction<std::pair<int, long> >::insert_into_segment(int)",
      "LruCacheWithE...::insert_into_segment"},
     {"github.com/acme/server/internal/cache.(*Cache).Insert", "...ver/internal/cache.(*Cache).Insert"},
-    {"JS:*onRequest /srv/application/lib/server/handlers.js:12:7", "JS:*onRequest /srv/app...lers.js:12:7"},
+    {"JS:*onRequest /srv/application/lib/server/handlers.js:12:7", "JS:*onRequest handlers.js:12:7"},
+    {"py::remember_request:/srv/application/cache.py", "py::remember_request:cache.py"},
     {"/srv/application/files/of/the/data/base/with/records", "/srv/application/files...with/records"},
 };
 
