@@ -1263,17 +1263,29 @@ START_TEST(nothing_to_see)
 	    {.pattern = MMT_PATTERN_CODE, .unfreed_bytes = 40 << 20, .rows = first_rows, .row_count = 1},
 	    {.pattern = MMT_PATTERN_HEAP, .memory_bytes = 132 << 10, .rows = second_rows, .row_count = 3},
 	    {.name = "f", .memory_bytes = 64 << 10, .rows = second_rows, .row_count = 3}};
+	struct mmt_growth growth;
 	char *text;
 
 	causes[0].memory_bytes = causes[0].unfreed_bytes;
 	report.causes = causes;
 	report.cause_count = 3;
 	report.growth.verdict = MMT_VERDICT_UNKNOWN;
+	growth = report.growth;
 	report.end_ns = report.start_ns + 17000000;
 	text = render(&report, &(struct mmt_text_options){.width = 80});
 	ASSERT_HAS(text, "\nNOTHING TO SEE: in 17 ms, only what every program loads was mapped.\n");
 	ASSERT_ABSENT(text, "mapped by");
 	free(text);
+	/* Then it does not matter which pages stayed, or when there were more. */
+	report.growth.faults_recorded = true;
+	report.growth.start_bytes = report.growth.end_bytes + (800 << 10);
+	report.growth.peak_bytes = report.growth.end_bytes + (4 << 20);
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_HAS(text, "\nNOTHING TO SEE: in 17 ms, ");
+	ASSERT_ABSENT(text, "Page faults were recorded");
+	ASSERT_ABSENT(text, "before it fell");
+	free(text);
+	report.growth = growth;
 	causes[2].memory_bytes++;
 	text = render(&report, &(struct mmt_text_options){.width = 80});
 	ASSERT_HAS(text, "\nNO VERDICT: 17 ms is too short to judge anything.\n");
@@ -1978,6 +1990,11 @@ START_TEST(place_of_growth_with_swap)
 	text = render(&report, &(struct mmt_text_options){.width = 400});
 	ASSERT_ABSENT(text, "swap");
 	ASSERT_ABSENT(text, "the growth of RSS");
+	free(text);
+	/* The pages were read before RSS last was. */
+	report.completeness.incomplete = true;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_ABSENT(text, "Mappings made in this recording hold");
 	free(text);
 }
 END_TEST

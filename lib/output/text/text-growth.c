@@ -206,8 +206,9 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	int64_t made = (int64_t)(report->resident_bytes - report->resident_hugetlb_bytes), rest = change - made;
 	const char *it = growth->start_swap_bytes || growth->end_swap_bytes ? "the growth of RSS" : "it";
 
+	/* While a recorder runs, RSS is read more often than the resident pages. */
 	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN ||
-	    !text_growth_is_of_all(report) || change <= (int64_t)growth->floor_bytes)
+	    !text_growth_is_of_all(report) || report->completeness.incomplete || change <= (int64_t)growth->floor_bytes)
 		return;
 	text_add(text, "  Mappings made in this recording hold %s", text_bytes(text, report->resident_bytes));
 	if (rest < -change / TEXT_NEGLIGIBLE)
@@ -639,7 +640,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	const struct mmt_growth *growth = &report->growth;
 	uint64_t peak_ns = growth->peak_ns;
 	uint64_t unmapped = mmt_report_freed_at_end(report, &peak_ns), peak_ms;
-	bool fell = !unmapped && selection_fell(report);
+	bool fell = !unmapped && selection_fell(report) && !mmt_report_has_nothing_to_see(report);
 
 	/* Not before that reading. */
 	peak_ms = (subtract(peak_ns, report->start_ns) + (peak_ns == report->peak_ns ? 0 : 999999)) / 1000000;
@@ -706,7 +707,8 @@ static void put_growth(struct text *text, const struct mmt_report *report)
 		return;
 	}
 	put_place(text, report);
-	if (growth->faults_recorded && report->resident_bytes == MMT_UNKNOWN && is_large(mmt_growth_change(growth)))
+	if (growth->faults_recorded && report->resident_bytes == MMT_UNKNOWN && is_large(mmt_growth_change(growth)) &&
+	    !mmt_report_has_nothing_to_see(report))
 		text_line(text, TEXT_PLAIN,
 			  "  Page faults were recorded, but not which of the pages stayed: of a process that ends by "
 			  "itself, --snapshot-interval of record reads them before");
