@@ -3,6 +3,7 @@
 #include "analysis/report/report-build.h"
 
 #include "analysis/report/classes.h"
+#include "analysis/report/verdict-rules.h"
 
 #define PLACE_SHIFT 60
 /* Keys of sums about a part, which are no parts: the size of its mappings that grew, what is resident of them, and how
@@ -479,8 +480,10 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 struct mmt_error *growth_parts_build(const struct page_readings *readings, struct rows *rows, struct mmt_report *report)
 {
 	struct sums sums = {.replay = rows->replay};
+	int64_t change = mmt_growth_change(&report->growth);
 	struct known_process process = {0};
 	struct mmt_error *error = NULL;
+	uint64_t alone_bytes = 0;
 	bool known = false; /* the pages of any process */
 
 	report->growth.faults_recorded = rows->replay->touched.recorded;
@@ -496,10 +499,20 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 	/* Compare the pages that each process has alone if these are known of all. */
 	sums.growth.parts_private = report->growth.by_pss && sums.growth.pages_at_ends;
 	while (next_process(readings, &process)) {
-		if (process.pages ? !process.pages->alone.parts_known
-				  : process.sizes && !process.sizes->of.private_known)
-			sums.growth.parts_private = false;
+		if (!process.pages) {
+			sums.growth.parts_private &= !process.sizes || process.sizes->of.private_known;
+			continue;
+		}
+		sums.growth.parts_private &= process.pages->alone.parts_known;
+		map_each(part, &process.pages->alone.parts, true) {
+			if (part->key >> PLACE_SHIFT < MMT_GROWTH_PLACES && (int64_t)part->value > 0)
+				alone_bytes = saturating_add(alone_bytes, part->value, MMT_BYTES_MAX);
+		}
 	}
+	/* They do not show in which memory that processes share these grew. */
+	if (change > (int64_t)larger_of(report->growth.floor_bytes, (uint64_t)VERDICT_FLOOR_BYTES) &&
+	    alone_bytes < (uint64_t)change / 2)
+		sums.growth.parts_private = false;
 	while (!error && next_process(readings, &process)) {
 		known |= process.pages != NULL;
 		error = process.pages ? add_process(&sums, process.pages)
