@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "output/text/text-parts.h"
 #include "output/text/text.h"
 #include "support/suite.h"
 #include "support/sample-report.h"
@@ -3064,6 +3065,21 @@ START_TEST(diff_of_one_process)
 }
 END_TEST
 
+/* The rate of RSS leaves them out, so a rate beside it would be one of something else. */
+START_TEST(brief_processes_have_no_rate)
+{
+	struct mmt_growth growth = {.peak_with_brief_bytes = 1};
+	struct mmt_cause cause = {.verdict = MMT_ROW_TRAFFIC, .bytes_per_minute = 1 << 30};
+
+	ck_assert(!text_shows_rate(&growth, &cause));
+	cause.verdict = MMT_ROW_LEAK;
+	ck_assert(text_shows_rate(&growth, &cause));
+	cause.verdict = MMT_ROW_TRAFFIC;
+	growth.peak_with_brief_bytes = 0;
+	ck_assert(text_shows_rate(&growth, &cause));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("text");
@@ -3099,5 +3115,6 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, verdict_of_diff, 0, 8);
 	tcase_add_test(cases, diff_of_unequal_recordings);
 	tcase_add_test(cases, diff_of_one_process);
+	tcase_add_test(cases, brief_processes_have_no_rate);
 	return suite;
 }

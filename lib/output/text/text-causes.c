@@ -52,11 +52,14 @@ static bool has_rates(const struct mmt_report *report)
 	return report->growth.verdict != MMT_VERDICT_TOO_SHORT;
 }
 
-/* Small rates that are not a leak are noise; and a leak that falls is one of processes that end. */
+/* Small rates that are not a leak are noise; and a leak that falls is one of processes that end. What processes that
+ * came and went had is not in the rate of RSS. */
 bool text_shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause)
 {
 	int64_t rate = cause->bytes_per_minute;
 
+	if (cause->verdict == MMT_ROW_TRAFFIC && growth->peak_with_brief_bytes)
+		return false;
 	return mmt_row_leaks(cause->verdict) ? rate != MMT_RATE_UNKNOWN && rate >= 0 : !is_noise(growth, rate);
 }
 
