@@ -111,6 +111,18 @@ run_setup 0 fresh
 expect_lines
 expect_no_log
 
+# Nor is there if a package is installed for a second architecture, too: dpkg-query prints it twice.
+own=$(dpkg --print-architecture) other=arm64
+[ "$own" != arm64 ] || other=amd64
+printf '%s\n' "$own" "$other" >"$root/var/lib/dpkg/arch"
+sed -n "s/^Architecture: .*/Architecture: $own\nMulti-Arch: same/; p" "$root/var/lib/dpkg/status" >status.own
+sed "s/^Architecture: .*/Architecture: $other/" status.own >status.other
+cat status.own status.other >"$root/var/lib/dpkg/status"
+[ "$(dpkg-query -W -f '${Package}\n' git | wc -l)" = 2 ] || fail "git is not listed for two architectures"
+run_setup 0 fresh
+expect_lines
+expect_no_log
+
 # No network: this namespace has none.
 start_over "deb [trusted=yes] http://archive.invalid/debian stable main"
 run_setup 1 fresh
