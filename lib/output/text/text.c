@@ -161,24 +161,18 @@ static const char *find_function(const char *name, const char **class_ret)
 	return *class_ret = slash + 1;
 }
 
-/* Of the path of a script behind its function: "py::load:/srv/app/cache.py", "JS:*load /srv/app/cache.js:1:2". */
-static void leave_out_directories(char *name)
-{
-	char *path = strstr(name, ":/") ?: strstr(name, " /"), *file = strrchr(name, '/');
-
-	if (path)
-		memmove(path + 1, file + 1, strlen(file));
-}
-
 static void put_short_name(struct text *text, const char *name, unsigned columns_max)
 {
 	unsigned columns, first = (columns_max - 3) * 2 / 3, last = columns_max - 3 - first;
-	char brief[NAME_BYTES], *end;
+	char brief[NAME_BYTES], *end, *path;
 	const char *function, *class = name;
 
 	if (strlen(name) < sizeof(brief) && *name != '/') {
 		memcpy(brief, name, strlen(name) + 1);
-		leave_out_directories(brief);
+		/* A script behind its function: "py::load:/srv/app/cache.py", "JS:*load /srv/app/cache.js:1:2". */
+		path = strstr(brief, ":/") ?: strstr(brief, " /");
+		if (path)
+			memmove(path + 1, strrchr(path, '/') + 1, strlen(strrchr(path, '/')));
 		while (text_name_columns(text, brief) > columns_max && (end = find_parentheses(brief)) != NULL)
 			*end = '\0';
 		if (text_name_columns(text, brief) > columns_max)
