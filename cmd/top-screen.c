@@ -281,7 +281,7 @@ static void handle_key(struct screen *screen, char key)
 	struct top *top = screen->top;
 	struct mmt_report_options *report = &top->selection.report;
 
-	screen->helps = key == 'h' || key == '?';
+	screen->helps = (key == 'h' || key == '?') && !screen->helps;
 	*screen->notice = '\0';
 	screen->refresh |= key && strchr("gsbe", key);
 	switch (key) {

@@ -582,15 +582,12 @@ void text_command_end(struct text *text, const struct mmt_report *report, const 
 {
 	const struct mmt_command_end *end = &report->command_end;
 	int number = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
-	const struct mmt_process *command = NULL;
+	const struct mmt_process *command =
+	    array_find(process, report->processes, report->process_count, process->pid == end->pid);
 	char status[MMT_STATUS_TEXT];
 
 	if (!end->time_ns || number == SIGINT || number == SIGTERM || (number == SIGKILL && oom_killed))
 		return;
-	array_each(process, report->processes, report->process_count) {
-		if (process->pid == end->pid)
-			command = process;
-	}
 	text_add(text, "%s%s", before, number ? "KILLED: " : "");
 	if (command)
 		text_add_process(text, command);
