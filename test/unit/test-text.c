@@ -2282,6 +2282,23 @@ START_TEST(nothing_unfreed_with_missing_data)
 }
 END_TEST
 
+/* Before the stacks, if most of them may have wrong frames; otherwise at the end. */
+START_TEST(trust_of_doubtful_stacks)
+{
+	struct mmt_report report = sample_report();
+	char *text;
+
+	for (unsigned doubtful = 1; doubtful <= 3; doubtful += 2) {
+		report.completeness =
+		    (struct mmt_completeness){.complete_stacks = 4 - doubtful, .doubtful_stacks = doubtful};
+		text = render(&report, &(struct mmt_text_options){.stack_frames = 32});
+		ck_assert_ptr_nonnull(strstr(text, "\ntrust: "));
+		ck_assert_int_eq(strstr(text, "\ntrust: ") < strstr(text, "\n      mmap"), doubtful > 2);
+		free(text);
+	}
+}
+END_TEST
+
 START_TEST(rows_fit_the_terminal)
 {
 	struct mmt_report report = sample_report();
@@ -3055,8 +3072,9 @@ START_TEST(diff_of_one_process)
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	ASSERT_HAS(text, "One process in both recordings");
-	ASSERT_HAS(text, "\n  1 process only in the first, 2 only in the second: figures of RSS are of all; 3.00 MiB in "
-			 "new ones replace as much in others that ended.\n");
+	ASSERT_HAS(text,
+		   "\n  1 process only in the first, 2 only in the second: figures of RSS are of all; 3.00 MiB in "
+		   "new ones replace as much in others that ended.\n");
 	ASSERT_HAS(text, "The first recording is the later one: pass the earlier one first.\n");
 	ASSERT_ABSENT(text, "another program");
 	ASSERT_ABSENT(text, "mapped: ");
@@ -3107,8 +3125,8 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
-	tcase_add_tests(cases, rows_fit_the_terminal, stacks_fit_the_terminal, notes_fit_the_terminal,
-			notes_that_are_alike_are_one, first_screen_fits, command_of_the_runtime,
+	tcase_add_tests(cases, trust_of_doubtful_stacks, rows_fit_the_terminal, stacks_fit_the_terminal,
+			notes_fit_the_terminal, notes_that_are_alike_are_one, first_screen_fits, command_of_the_runtime,
 			touched_stack_is_on_the_first_screen, parts_stand_above_if_they_are_the_answer,
 			notes_on_missing_names_precede_the_figures, commits_elsewhere_and_lost_calls,
 			names_classes_and_windows, reclaim_is_said, failures_and_threads, formats, diff);

@@ -445,7 +445,8 @@ bool text_is_sound(const struct mmt_report *report)
 	return !completeness->incomplete && !completeness->damaged && !completeness->lost_events &&
 	       !completeness->missed_threads && !completeness->missed_cpus && !completeness->left_processes &&
 	       !completeness->out_of_order_events && !completeness->reconciled_bytes &&
-	       !checks_sum(report).wrong.processes && completeness->truncated_stacks <= count_stacks(completeness) / 2;
+	       !checks_sum(report).wrong.processes &&
+	       completeness->truncated_stacks + completeness->doubtful_stacks <= count_stacks(completeness) / 2;
 }
 
 /* How reliable the report is, in one sentence. */
