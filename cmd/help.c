@@ -24,7 +24,8 @@ void help_print(void)
 	       "  mmtrace record -p PID     record a running process; Ctrl-C stops\n"
 	       "  mmtrace report            unfreed bytes by stack\n"
 	       "\n"
-	       "mmtrace COMMAND -h shows examples and options, mmtrace help COMMAND opens the manual.\n");
+	       "mmtrace COMMAND -h shows examples and options; mmtrace help COMMAND opens the manual.\n"
+	       "mmtrace help examples shows the examples of all commands.\n");
 }
 
 static bool has_page(const char *page)
