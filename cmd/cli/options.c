@@ -530,7 +530,7 @@ static void put_brief(const struct option_entry *entry)
 	if (!whole)
 		for (clause = HELP_WIDTH - column - 3; !strchr(" |", words[clause - 1]);)
 			clause--;
-	printf("%*s%.*s%s\n", column - length, "", clause, words, whole ? "" : "...");
+	printf("%*s%.*s%s\n", length < column ? column - length : 1, "", clause, words, whole ? "" : "...");
 }
 
 #define REST "More" /* the group of options that few need */

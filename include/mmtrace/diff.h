@@ -56,7 +56,8 @@ struct mmt_diff {
 	size_t same_process_count; /* likewise: processes that are in both recordings */
 	/* Not part of growth_bytes and committed_growth_bytes: what rows have of processes that started since the first
 	 * recording, less what these have mapped more than those had that ended, whose places they may have taken. Of
-	 * two runs: of programs that ended of which more ran in `after`, but no more at once. */
+	 * two runs: what programs hold that ran for less than half of the recording, as far as more of them ran in
+	 * `after`, but not at once. */
 	uint64_t replaced_bytes;
 	/* Likewise, or NULL: the first of these that executed another program after the end of `before`. */
 	const struct mmt_process *executed_before, *executed_after;

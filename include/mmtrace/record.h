@@ -208,7 +208,7 @@ struct mmt_record_summary {
 	pid_t oom_pid;	    /* the first of them */
 	char oom_name[16];
 	uint64_t left_running;	/* recorded processes that were running when the command or the targets had ended */
-	pid_t left_running_pid; /* one of them */
+	pid_t left_running_pid; /* the largest of them */
 	int command_status;	/* wait status of the command if it has ended; otherwise -1 */
 	int target_status; /* ... of another target, the last that did not exit with status 0; 0: none, or not known */
 };

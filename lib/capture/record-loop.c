@@ -236,7 +236,8 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 	return error;
 }
 
-/* How a target ended, unless with status 0. A command ends later: see note_command_end(). Supervisors kill workers. */
+/* How a target ended, unless with status 0. A command ends later: see note_command_end(). Not one that --tree found:
+ * supervisors kill workers. */
 static struct mmt_error *note_target_end(struct recorder *recorder, const struct traced_process *process)
 {
 	int status = process->target && !process->found && process->pid != recorder->command.pid
@@ -640,11 +641,16 @@ static bool is_of_command(const struct recorder *recorder, const struct traced_p
 
 static void count_left_running(struct recorder *recorder)
 {
+	uint64_t most = 0;
+
 	process_table_each(process, &recorder->processes, true) {
 		if (process->ended || process->target || proc_has_ended(process->pid) ||
 		    (recorder->options->command && !is_of_command(recorder, process)))
 			continue;
 		recorder->summary.left_running++;
+		if (process->resident_bytes < most)
+			continue;
+		most = process->resident_bytes;
 		recorder->summary.left_running_pid = process->pid;
 	}
 }
@@ -663,7 +669,8 @@ void loop_stop(struct recorder *recorder)
 		recorder->stop_requests = 1;
 	process_table_update(&recorder->processes);
 	command_ended = note_command_end(recorder, clock_now_ns());
-	if ((command_ended || !recorder->options->command) && recorder->summary.end == MMT_RECORD_END_TARGET_ENDED)
+	if ((recorder->options->command ? command_ended : !recorder->options->cgroup) &&
+	    recorder->summary.end == MMT_RECORD_END_TARGET_ENDED)
 		count_left_running(recorder);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	recorder_keep_failure(recorder, resident_series_read(recorder, true));

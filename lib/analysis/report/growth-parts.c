@@ -480,7 +480,8 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 struct mmt_error *growth_parts_build(const struct page_readings *readings, struct rows *rows, struct mmt_report *report)
 {
 	struct sums sums = {.replay = rows->replay};
-	int64_t change = mmt_growth_change(&report->growth);
+	int64_t change = mmt_growth_change(&report->growth) -
+			 (int64_t)(report->growth.end_swap_bytes - report->growth.start_swap_bytes);
 	struct known_process process = {0};
 	struct mmt_error *error = NULL;
 	uint64_t alone_bytes = 0;
@@ -501,6 +502,9 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 	while (next_process(readings, &process)) {
 		if (!process.pages) {
 			sums.growth.parts_private &= !process.sizes || process.sizes->of.private_known;
+			if (process.sizes && process.sizes->of.private_known)
+				alone_bytes += subtract(process.sizes->of.end_private_bytes,
+							process.sizes->of.start_private_bytes);
 			continue;
 		}
 		sums.growth.parts_private &= process.pages->alone.parts_known;
@@ -509,7 +513,7 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 				alone_bytes = saturating_add(alone_bytes, part->value, MMT_BYTES_MAX);
 		}
 	}
-	/* They do not show in which memory that processes share these grew. */
+	/* Pages that a process has alone do not show growth in shared memory. */
 	if (change > (int64_t)larger_of(report->growth.floor_bytes, (uint64_t)VERDICT_FLOOR_BYTES) &&
 	    alone_bytes < (uint64_t)change / 2)
 		sums.growth.parts_private = false;

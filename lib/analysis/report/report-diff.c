@@ -22,7 +22,7 @@ struct diff {
 	VECTOR(struct mmt_growth_part) between;
 	uint64_t replaced_committed_bytes;
 	struct row_matcher matcher;
-	struct intern function_keys;
+	struct intern function_keys, program_names;
 	VECTOR(struct function_growth) functions; /* by id of its key */
 	struct arena arena;			  /* of the heaps */
 };
@@ -115,16 +115,36 @@ static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *befo
 	return complete ? NULL : &error_no_memory;
 }
 
+/* Who needs its next page changes with each run, and need not keep it. */
+static bool is_pool(enum mmt_pattern pattern)
+{
+	return pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_ARENA || pattern == MMT_PATTERN_GC_HEAP ||
+	       pattern == MMT_PATTERN_PYTHON;
+}
+
+/* A key of all stacks of the pool of a program. False: out of memory. */
+static bool number_pool(struct diff *diff, const struct mmt_report *report, const struct mmt_row *row,
+			uint64_t *key_ret)
+{
+	const struct mmt_process *owner =
+	    array_find(process, report->processes, report->process_count, row->pid_count && process->pid == *row->pids);
+	uint32_t name = intern_put_string(&diff->program_names, owner && owner->name ? owner->name : "");
+
+	*key_ret = (uint64_t)(UINT32_MAX - row->pattern) << 32 | name;
+	return name != INTERN_NONE;
+}
+
 static struct mmt_error *add_to_function(struct diff *diff, const struct mmt_diff_entry *entry)
 {
 	/* What may be part of another stack counts for the function of that one. */
 	const struct mmt_row *after = entry->part_of ? entry->part_of : entry->after, *row = after ?: entry->before;
-	/* Who needs the next page of a pool, such as a heap, changes with each run and need not keep it. */
-	uint64_t key = UINT64_MAX - row->pattern;
+	uint64_t key;
+	bool known = !row->name && is_pool(row->pattern)
+			 ? number_pool(diff, after ? diff->result.after : diff->result.before, row, &key)
+			 : row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, row, &key);
 	uint32_t id;
 
-	if ((row->name || !mmt_pattern_is_by_design(row->pattern)) &&
-	    !row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, row, &key))
+	if (!known)
 		return &error_no_memory;
 	id = intern_put(&diff->function_keys, &key, sizeof(key));
 	if (id == INTERN_NONE || (id == diff->functions.count && !vector_append(&diff->functions)))
@@ -261,11 +281,12 @@ static struct mmt_error *match_processes(struct diff *comparison)
 	return ok ? NULL : &error_no_memory;
 }
 
-/* Processes of one name in one recording, and those of them that ended. */
+/* Processes of one name in one recording. The rest is of those that ended, and ran for less than half of it: what runs
+ * for longer is no command of a test, but the test, or a server. */
 struct namesakes {
 	bool any;
-	uint64_t count, bytes, committed_bytes;
-	int64_t now, most; /* at once */
+	uint64_t count, largest_bytes;
+	int64_t now, most; /* at once: at a moment, and ever */
 };
 
 struct moment {
@@ -274,62 +295,83 @@ struct moment {
 	int32_t change;
 };
 
-COMPARISON(compare_moments, struct moment, order_of(a->time_ns, b->time_ns) ?: order_of(a->change, b->change))
+struct ended_process {
+	uint64_t bytes, committed_bytes;
+	uint32_t name;
+};
 
-/* Programs that run one after another do not hold memory at once: in the time of a test, more or fewer may run.
- * `common_ret`: whether a process of both reports has the same name; a name that is unknown may be any. */
-static struct mmt_error *match_names(struct diff *comparison, bool *common_ret)
+COMPARISON(compare_moments, struct moment, order_of(a->time_ns, b->time_ns) ?: order_of(a->change, b->change))
+COMPARISON(compare_ended, struct ended_process, order_of(b->bytes, a->bytes))
+
+/* In the time of a test, more or fewer programs may run one after another. The additional ones are the largest that are
+ * no larger than those of the first recording. */
+static void find_replaced(struct diff *diff, struct namesakes (*all)[DIFF_SIDES], struct ended_process *ended,
+			  size_t count)
 {
-	struct mmt_diff *diff = &comparison->result;
-	const struct mmt_report *const reports[DIFF_SIDES] = {diff->before, diff->after};
-	size_t most = diff->before->process_count + diff->after->process_count;
-	CLEANUP(free) struct namesakes(*all)[DIFF_SIDES] = calloc(most + 1, sizeof(*all));
-	CLEANUP(free) struct moment *moments = calloc(2 * most + 1, sizeof(*moments));
-	bool ok = all && moments, common = !diff->before->process_count || !diff->after->process_count;
+	qsort(ended, count, sizeof(*ended), compare_ended);
+	array_each(process, ended, count) {
+		const struct namesakes *before = &all[process->name][DIFF_BEFORE];
+		struct namesakes *after = &all[process->name][DIFF_AFTER];
+		uint64_t at_once = after->most > before->most ? (uint64_t)(after->most - before->most) : 0;
+
+		if (!before->count || after->count <= before->count + at_once ||
+		    process->bytes > before->largest_bytes + before->largest_bytes / RATE_NOISE)
+			continue;
+		after->count--;
+		diff->result.replaced_bytes += process->bytes;
+		diff->replaced_committed_bytes += process->committed_bytes;
+	}
+}
+
+/* Whether a process of both reports has the same name, which may be any if it is unknown; and what additional ones
+ * hold. */
+static struct mmt_error *match_names(struct diff *diff, bool *common_ret)
+{
+	const struct mmt_report *const reports[DIFF_SIDES] = {diff->result.before, diff->result.after};
+	size_t room = reports[DIFF_BEFORE]->process_count + reports[DIFF_AFTER]->process_count + 1, count = 0;
+	CLEANUP(free) struct namesakes(*all)[DIFF_SIDES] = calloc(room, sizeof(*all));
+	CLEANUP(free) struct moment *moments = calloc(2 * room, sizeof(*moments));
+	CLEANUP(free) struct ended_process *ended = calloc(room, sizeof(*ended));
+	bool ok = all && moments && ended;
 	struct intern names = {0};
 
+	*common_ret = !reports[DIFF_BEFORE]->process_count || !reports[DIFF_AFTER]->process_count;
 	for (unsigned side = 0; side < DIFF_SIDES && ok; side++) {
 		uint64_t start_ns = reports[side]->start_ns, length_ns = reports[side]->end_ns - start_ns;
-		size_t count = 0;
 
+		count = 0;
 		array_while(process, reports[side]->processes, reports[side]->process_count, ok) {
 			bool has_name = process->name && *process->name;
-			uint32_t name = intern_put_string(&names, has_name ? process->name : "");
+			uint32_t name = has_name ? intern_put_string(&names, process->name) : INTERN_NONE;
+			struct namesakes *of;
 
-			ok = name != INTERN_NONE;
-			if (ok)
-				all[name][side].any = true;
-			common |= ok && (!has_name || all[name][!side].any);
-			if (!ok || !process->ended || process->released ||
+			ok = !has_name || name != INTERN_NONE;
+			*common_ret |= !has_name;
+			if (name == INTERN_NONE)
+				continue;
+			of = &all[name][side];
+			of->any = true;
+			*common_ret |= all[name][!side].any;
+			if (!process->ended || process->released ||
 			    process->ended_ns - larger_of(process->started_ns, start_ns) > length_ns / 2)
 				continue;
-			all[name][side].count++;
-			all[name][side].bytes += process->unfreed_bytes;
-			all[name][side].committed_bytes += process->committed_bytes;
-			moments[count++] = (struct moment){process->started_ns, name, 1};
-			moments[count++] = (struct moment){process->ended_ns, name, -1};
+			of->count++;
+			of->largest_bytes = larger_of(of->largest_bytes, process->unfreed_bytes);
+			moments[2 * count] = (struct moment){process->started_ns, name, 1};
+			moments[2 * count + 1] = (struct moment){process->ended_ns, name, -1};
+			ended[count++] = (struct ended_process){process->unfreed_bytes, process->committed_bytes, name};
 		}
-		qsort(moments, count, sizeof(*moments), compare_moments);
-		array_each(moment, moments, count) {
+		qsort(moments, 2 * count, sizeof(*moments), compare_moments);
+		array_each(moment, moments, 2 * count) {
 			struct namesakes *of = &all[moment->name][side];
 
 			of->now += moment->change;
 			of->most = of->now > of->most ? of->now : of->most;
 		}
 	}
-	for (size_t i = 0; i < names.count && ok; i++) {
-		const struct namesakes *before = &all[i][DIFF_BEFORE], *after = &all[i][DIFF_AFTER];
-		uint64_t count = subtract(after->count, before->count);
-
-		if (after->most > before->most)
-			count = subtract(count, (uint64_t)(after->most - before->most));
-		if (!before->count)
-			continue;
-		diff->replaced_bytes += before->bytes / before->count * count;
-		comparison->replaced_committed_bytes += before->committed_bytes / before->count * count;
-	}
+	if (ok)
+		find_replaced(diff, all, ended, count);
 	intern_deinit(&names);
-	*common_ret = common;
 	return ok ? NULL : &error_no_memory;
 }
 
@@ -479,6 +521,7 @@ void mmt_diff_destroy(struct mmt_diff *result)
 	vector_deinit(&diff->between);
 	vector_deinit(&diff->functions);
 	intern_deinit(&diff->function_keys);
+	intern_deinit(&diff->program_names);
 	arena_deinit(&diff->arena);
 	free(diff);
 }

@@ -78,7 +78,8 @@ static int open_mounted(const char *path, bool version_1)
 	const struct mntent *mount;
 	int directory = -1;
 
-	while (mounts && directory < 0 && (mount = getmntent(mounts))) {
+	/* A path that is outside of this cgroup namespace is found below none. */
+	while (mounts && directory < 0 && !starts_with(path, "/..") && (mount = getmntent(mounts))) {
 		char full_path[PATH_MAX];
 
 		if (!strcmp(mount->mnt_type, version_1 ? "cgroup" : "cgroup2") &&
@@ -87,9 +88,10 @@ static int open_mounted(const char *path, bool version_1)
 			directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		else
 			continue;
-		/* The mount may show only a part of the hierarchy, as in a container: then it is its own group. */
-		if (directory < 0 && own && !strcmp(path, own))
-			directory = open(mount->mnt_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		/* In a container, the mount may begin at the recorder's own group. */
+		if (directory < 0 && own && own[1] && starts_with(path, own) &&
+		    snprintf(full_path, sizeof(full_path), "%s%s", mount->mnt_dir, path + strlen(own)) > 0)
+			directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	return directory;
 }
@@ -123,7 +125,7 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 			continue;
 		memory->version_1 = version == 1;
 		memory->directory = open_mounted(path, memory->version_1);
-		if (memory->directory < 0) /* it may be outside of this cgroup namespace */
+		if (!memory->version_1 && starts_with(path, "/.."))
 			mmt_error_destroy(cgroup_open(path, member, &memory->directory));
 		/* The root of the machine has none; that of a container's namespace has one. */
 		if (faccessat(memory->directory, limit_name(memory), F_OK, 0) != 0)

@@ -228,13 +228,14 @@ static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
 	return ok && (directory || cgroup_is_removed(cgroup));
 }
 
-/* Is it the group of this process, whose path ends like this? */
-static bool has_member(const FTSENT *group, const char *end, pid_t member)
+/* Is the group at this path that of the process, whose path ends like this? */
+static bool is_group_of(const char *path, const char *end, pid_t member)
 {
 	CLEANUP(vector) proc_pids pids = {0};
-	CLEANUP(close) int fd = ends_with(group->fts_path, end) ? open(group->fts_path, O_RDONLY | O_CLOEXEC) : -1;
+	CLEANUP(close) int fd = ends_with(path, end) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
-	return list_below(fd, LIMIT_GROUP_DEPTH, &pids) && array_find(pid, pids.items, pids.count, *pid == member);
+	return fd >= 0 && list_below(fd, LIMIT_GROUP_DEPTH, &pids) &&
+	       array_find(pid, pids.items, pids.count, *pid == member);
 }
 
 static void try_groups_below(struct cgroup_search *search, char *mount, const char *id, bool told)
@@ -245,8 +246,8 @@ static void try_groups_below(struct cgroup_search *search, char *mount, const ch
 	const FTSENT *entry;
 
 	while (tree && !search->error && (entry = fts_read(tree))) {
-		if (entry->fts_info != FTS_D ||
-		    !(search->member ? has_member(entry, id, search->member) : is_named_by(entry->fts_name, id)))
+		if (entry->fts_info != FTS_D || !(search->member ? is_group_of(entry->fts_path, id, search->member)
+								 : is_named_by(entry->fts_name, id)))
 			continue;
 		if (*found)
 			search->error = error_create(MMT_ERROR_INVALID,
@@ -316,7 +317,9 @@ struct mmt_error *cgroup_open(const char *path, pid_t member, int *fd_ret)
 		path += strlen("/..");
 	if (!search.member)
 		try_group(&search, path, true);
-	for (int i = search.member ? 2 : 0, last = search.member || is_id(path) ? 4 : 2;
+	for (int i = search.member ? 2 : 0, last = search.member ? 3
+						   : is_id(path) ? 4
+								 : 2;
 	     i < last && search.fd < 0 && !*search.other && !search.error; i++) {
 		CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
 		bool usable = i % 2 == 0; /* by perf events */

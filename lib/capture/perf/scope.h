@@ -62,7 +62,8 @@ bool scope_follows(const struct scope *scope, pid_t pid, uint64_t time_ns);
 bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
 
 /* Open the directory of a control group: `path` itself, or `path` below a mounted hierarchy that perf events can use.
- * `path` may be a line of /proc/PID/cgroup. `member`: 0, or the PID, for a path outside of this cgroup namespace. */
+ * `path` may be a line of /proc/PID/cgroup. `member`: the process that the path is of, which finds a path outside of this
+ * cgroup namespace; 0: not known. */
 struct mmt_error *cgroup_open(const char *path, pid_t member, int *fd_ret) MMT_MUST_CHECK;
 
 /* Open the process's own control group in the hierarchy that perf events use. Refuses the root, which has every

@@ -518,7 +518,7 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 {
 	bool same = it->relation == MMT_DIFF_SAME_PROCESS;
 	/* Of memory that was mapped before, the part that --focus and --ignore select is not known. */
-	bool has_all = !selection_has_patterns(it->before) && !selection_has_patterns(it->after);
+	bool unfiltered = !selection_has_patterns(it->before) && !selection_has_patterns(it->after);
 	struct diff_selection selection = {0};
 	struct mmt_error *error = selection_of_diff(it, options, &selection);
 	struct document memory, *document = &memory;
@@ -537,9 +537,9 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 	document_string(document, "relation", mmt_diff_relation_name(it->relation));
 	put_signed(document, "longer_ns", it->longer_ns, it->rated);
 	put_unsigned(document, "between_ns", it->between_ns, same);
-	put_unsigned(document, "mapped_before_bytes", it->mapped_before_bytes, same && has_all);
-	put_unsigned(document, "mapped_after_bytes", it->mapped_after_bytes, same && has_all);
-	put_unsigned(document, "replaced_bytes", it->replaced_bytes, has_all);
+	put_unsigned(document, "mapped_before_bytes", it->mapped_before_bytes, same && unfiltered);
+	put_unsigned(document, "mapped_after_bytes", it->mapped_after_bytes, same && unfiltered);
+	put_unsigned(document, "replaced_bytes", it->replaced_bytes, unfiltered);
 	put_signed(document, "between_bytes", it->between_bytes, it->between_parts_known);
 	put_signed(document, "between_unexplained_bytes", it->between_unexplained_bytes, it->between_parts_known);
 	put_parts(document, "between_parts", it->between_parts, it->between_part_count);

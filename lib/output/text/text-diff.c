@@ -265,7 +265,7 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 		put_same_process(text, diff);
 	else if (diff->replaced_bytes)
 		text_line(text, TEXT_PLAIN,
-			  "%s are of more processes that ran one after another, and do not count as growth.",
+			  "%s are in additional processes that ran one after another, and do not count as growth.",
 			  text_bytes(text, diff->replaced_bytes));
 	if (diff->relation != MMT_DIFF_OTHER_PROGRAM)
 		return;

@@ -170,7 +170,9 @@ static void put_short_name(struct text *text, const char *name, unsigned columns
 	if (strlen(name) < sizeof(brief) && *name != '/') {
 		memcpy(brief, name, strlen(name) + 1);
 		/* A script behind its function: "py::load:/srv/app/cache.py", "JS:*load /srv/app/cache.js:1:2". */
-		path = strstr(brief, ":/") ?: strstr(brief, " /");
+		path = starts_with(brief, "py::")  ? strstr(brief, ":/")
+		       : starts_with(brief, "JS:") ? strstr(brief, " /") ?: strstr(brief, " file:/")
+						   : NULL;
 		if (path)
 			memmove(path + 1, strrchr(path, '/') + 1, strlen(strrchr(path, '/')));
 		while (text_name_columns(text, brief) > columns_max && (end = find_parentheses(brief)) != NULL)
