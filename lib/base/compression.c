@@ -16,29 +16,13 @@
 #define LONG_MATCHES_LOG 15
 #define SHORT_MATCHES_LOG 13
 
-struct compressor {
-	ZSTD_CCtx *context;
-};
-
-struct decompressor {
-	ZSTD_DStream *stream;
-	bool inside; /* inside a frame that continues in the next bytes */
-};
-
-struct mmt_error *compressor_create(struct compressor **compressor_ret)
+struct mmt_error *compressor_init(struct compressor *compressor)
 {
-	struct compressor *compressor = calloc(1, sizeof(*compressor));
-
-	if (!compressor)
-		return &error_no_memory;
 	compressor->context = ZSTD_createCCtx();
-	if (!compressor->context) {
-		free(compressor);
+	if (!compressor->context)
 		return &error_no_memory;
-	}
 	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_compressionLevel, LEVEL);
 	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_checksumFlag, 1);
-	*compressor_ret = compressor;
 	return NULL;
 }
 
@@ -52,12 +36,9 @@ void compressor_expect_records(struct compressor *compressor)
 	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_literalCompressionMode, ZSTD_ps_disable);
 }
 
-void compressor_destroy(struct compressor *compressor)
+void compressor_deinit(struct compressor *compressor)
 {
-	if (!compressor)
-		return;
 	ZSTD_freeCCtx(compressor->context);
-	free(compressor);
 }
 
 struct mmt_error *compressor_frame_within(struct compressor *compressor, const void *data, size_t size, size_t maximum,
@@ -90,27 +71,15 @@ struct mmt_error *compressor_frame(struct compressor *compressor, const void *da
 	return error || fits ? error : error_create(MMT_ERROR_SYSTEM, "zstd: a frame is larger than its bound");
 }
 
-struct mmt_error *decompressor_create(struct decompressor **decompressor_ret)
+struct mmt_error *decompressor_init(struct decompressor *decompressor)
 {
-	struct decompressor *decompressor = calloc(1, sizeof(*decompressor));
-
-	if (!decompressor)
-		return &error_no_memory;
-	decompressor->stream = ZSTD_createDStream();
-	if (!decompressor->stream) {
-		free(decompressor);
-		return &error_no_memory;
-	}
-	*decompressor_ret = decompressor;
-	return NULL;
+	*decompressor = (struct decompressor){.stream = ZSTD_createDStream()};
+	return decompressor->stream ? NULL : &error_no_memory;
 }
 
-void decompressor_destroy(struct decompressor *decompressor)
+void decompressor_deinit(struct decompressor *decompressor)
 {
-	if (!decompressor)
-		return;
 	ZSTD_freeDStream(decompressor->stream);
-	free(decompressor);
 }
 
 struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
@@ -153,11 +122,6 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 		full = output.pos == step && result != 0;
 	}
 	return NULL;
-}
-
-bool decompressor_is_inside(const struct decompressor *decompressor)
-{
-	return decompressor->inside;
 }
 
 #define GZIP_WINDOW (MAX_WBITS + 16) /* 16: a gzip header instead of zlib's */

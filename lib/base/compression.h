@@ -6,15 +6,20 @@
 
 #include "base/bytes.h"
 
-/* Compresses records with zstd, in complete frames. */
+/* Compresses records with zstd, in complete frames. Zeroed: may be deinitialised. */
+struct compressor {
+	struct ZSTD_CCtx_s *context;
+};
 
-struct compressor;
-struct decompressor;
+struct decompressor {
+	struct ZSTD_DCtx_s *stream;
+	bool inside; /* inside a frame that continues in the next bytes */
+};
 
-struct mmt_error *compressor_create(struct compressor **compressor_ret) MMT_MUST_CHECK;
+struct mmt_error *compressor_init(struct compressor *compressor) MMT_MUST_CHECK;
 /* From now on the input consists of records from a ring, not of text or modules. */
 void compressor_expect_records(struct compressor *compressor);
-void compressor_destroy(struct compressor *compressor);
+void compressor_deinit(struct compressor *compressor);
 /* Appends one complete zstd frame to `buffer`. */
 struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size,
 				   struct buffer *buffer) MMT_MUST_CHECK;
@@ -23,14 +28,12 @@ struct mmt_error *compressor_frame(struct compressor *compressor, const void *da
 struct mmt_error *compressor_frame_within(struct compressor *compressor, const void *data, size_t size, size_t maximum,
 					  struct buffer *buffer, bool *fits_ret) MMT_MUST_CHECK;
 
-struct mmt_error *decompressor_create(struct decompressor **decompressor_ret) MMT_MUST_CHECK;
-void decompressor_destroy(struct decompressor *decompressor);
+struct mmt_error *decompressor_init(struct decompressor *decompressor) MMT_MUST_CHECK;
+void decompressor_deinit(struct decompressor *decompressor);
 /* Decompresses the next bytes of a zstd stream: perf continues one stream over many records, mmtrace ends it in each.
  * Appends to `buffer`, whose maximum limits the size. */
 struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
 				    struct buffer *buffer) MMT_MUST_CHECK;
-/* Whether the bytes so far end inside a frame. */
-bool decompressor_is_inside(const struct decompressor *decompressor);
 
 /* Decompresses one zstd frame that has exactly this size. False: it is damaged, or has another size. */
 bool compress_expand_frame(const void *data, size_t size, void *expanded, size_t expanded_size);

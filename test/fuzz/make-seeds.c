@@ -228,18 +228,18 @@ static void put_jitdump(struct recording_builder *builder, struct buffer *buffer
 static void put_code(struct recording_builder *builder, struct buffer *buffer)
 {
 	static const uint8_t code[512] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 1, 0, 0, 0xc3};
-	struct compressor *compressor;
+	struct compressor compressor;
 	struct section_packing packing;
 	struct buffer frame;
-	struct mmt_error *error = compressor_create(&compressor);
+	struct mmt_error *error = compressor_init(&compressor);
 
 	buffer_init(&frame, 1 << 16);
-	check(!error && !compressor_frame(compressor, code, sizeof(code), &frame) &&
+	check(!error && !compressor_frame(&compressor, code, sizeof(code), &frame) &&
 	      !jit_code_encode(&packing, 1, buffer));
 	error = jit_code_encode_program(&packing, PID, UINT64_MAX, &(struct jit_code_page){JIT, frame.data, frame.size},
 					1, sizeof(code));
 	put_section(builder, FEATURE_MMTRACE_CODE, buffer, packing_end(&packing, error));
-	compressor_destroy(compressor);
+	compressor_deinit(&compressor);
 	buffer_deinit(&frame);
 }
 
@@ -332,7 +332,7 @@ static void put_module(struct recording_builder *builder, struct buffer *buffer,
 {
 	struct module_copies copies = {0};
 	struct module_copy *copy = vector_append(&copies.images);
-	struct compressor *compressor = NULL;
+	struct compressor compressor = {0};
 	struct buffer content;
 
 	buffer_init(&content, 1 << 20);
@@ -342,9 +342,9 @@ static void put_module(struct recording_builder *builder, struct buffer *buffer,
 	copy->size = content.size;
 	module_copies_encode_index(&copies, buffer);
 	copy->offset = (uint32_t)buffer->size;
-	require(compressor_create(&compressor));
-	require(compressor_frame(compressor, content.data, content.size, buffer));
-	compressor_destroy(compressor);
+	require(compressor_init(&compressor));
+	require(compressor_frame(&compressor, content.data, content.size, buffer));
+	compressor_deinit(&compressor);
 	copy->stored = (uint32_t)buffer->size - copy->offset;
 	module_copies_encode_index(&copies, buffer);
 	put_section(builder, FEATURE_MMTRACE_IMAGES, buffer, NULL);

@@ -65,7 +65,7 @@ static void put_records(struct recording_parts *parts, const uint8_t *data, size
 /* The content of a compressed record. False: it cannot be read. */
 static bool put_compressed(struct recording_parts *parts, const uint8_t *record, size_t size)
 {
-	struct decompressor *decompressor = NULL;
+	struct decompressor decompressor = {0};
 	struct buffer plain;
 	const uint8_t *stream;
 	struct mmt_error *error;
@@ -73,12 +73,12 @@ static bool put_compressed(struct recording_parts *parts, const uint8_t *record,
 	bool done = false;
 
 	buffer_init(&plain, LIMIT_FRAME_BYTES);
-	if (records_find_stream(record, size, &stream, &stream_size) && !decompressor_create(&decompressor)) {
-		error = decompressor_feed(decompressor, stream, stream_size, &plain);
-		done = !error && !decompressor_is_inside(decompressor);
+	if (records_find_stream(record, size, &stream, &stream_size) && !decompressor_init(&decompressor)) {
+		error = decompressor_feed(&decompressor, stream, stream_size, &plain);
+		done = !error && !decompressor.inside;
 		mmt_error_destroy(error);
 	}
-	decompressor_destroy(decompressor);
+	decompressor_deinit(&decompressor);
 	if (done)
 		put_records(parts, plain.data, plain.size, true);
 	mmt_error_destroy(buffer_finish(&plain));

@@ -17,15 +17,15 @@ enum { PAGE_BYTES = 8 };
 /* Compresses the bytes as a page. */
 static struct jit_code_page make_page(uint64_t address, const void *bytes, size_t size)
 {
-	struct compressor *compressor;
+	struct compressor compressor;
 	uint8_t page[PAGE_BYTES] = {0};
 	struct buffer frame;
 
 	memcpy(page, bytes, size);
 	buffer_init(&frame, 1024);
-	ck_assert_ptr_null(compressor_create(&compressor));
-	ck_assert_ptr_null(compressor_frame(compressor, page, PAGE_BYTES, &frame));
-	compressor_destroy(compressor);
+	ck_assert_ptr_null(compressor_init(&compressor));
+	ck_assert_ptr_null(compressor_frame(&compressor, page, PAGE_BYTES, &frame));
+	compressor_deinit(&compressor);
 	return (struct jit_code_page){address, frame.data, frame.size};
 }
 

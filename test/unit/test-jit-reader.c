@@ -151,7 +151,7 @@ static void limit_store(size_t pages)
 {
 	struct jit_reader *reader = recorder.jobs.jit_reader;
 
-	ck_assert_ptr_null(compressor_create(&reader->compressor));
+	ck_assert_ptr_null(compressor_init(&reader->compressor));
 	buffer_init(&reader->scratch, 1 << 20);
 	reader->page_bytes = page_bytes;
 	reader->stored_pages_max = pages;

@@ -126,16 +126,16 @@ static uint8_t *read_own_program(size_t *size_ret)
 static struct recording_file keep_copy(struct module_copy *image, const void *data, size_t size)
 {
 	struct module_copies copies = {.images = {images, 1, 1}};
-	struct compressor *compressor = NULL;
+	struct compressor compressor = {0};
 	struct recording_file file = {.path = (char *)"test", .fd = fileno(tmpfile())};
 	struct buffer buffer;
 
 	buffer_init(&buffer, 1 << 24);
 	module_copies_encode_index(&copies, &buffer);
 	image->offset = (uint32_t)buffer.size;
-	ck_assert_ptr_null(compressor_create(&compressor));
-	ck_assert_ptr_null(compressor_frame(compressor, data, size, &buffer));
-	compressor_destroy(compressor);
+	ck_assert_ptr_null(compressor_init(&compressor));
+	ck_assert_ptr_null(compressor_frame(&compressor, data, size, &buffer));
+	compressor_deinit(&compressor);
 	image->stored = (uint32_t)(buffer.size - image->offset);
 	image->size = size;
 	ck_assert_int_eq(pwrite(file.fd, buffer.data, buffer.size, 0), (ssize_t)buffer.size);

@@ -21,15 +21,15 @@ static struct recording_file make_file(struct buffer *buffer)
 	    {.device_minor = 44, .inode = 5, .path = (char *)"/app/program", .build_id = {1, 2, 3}, .build_id_size = 3},
 	};
 	struct module_copies copies = {.images = {images, 2, 2}};
-	struct compressor *compressor = NULL;
+	struct compressor compressor = {0};
 
 	buffer_init(buffer, 4096);
 	module_copies_encode_index(&copies, buffer);
 	images[1].offset = (uint32_t)buffer->size;
-	ck_assert_ptr_null(compressor_create(&compressor));
-	ck_assert_ptr_null(compressor_frame(compressor, content, 10, buffer));
-	ck_assert_ptr_null(compressor_frame(compressor, content + 10, sizeof(content) - 10, buffer));
-	compressor_destroy(compressor);
+	ck_assert_ptr_null(compressor_init(&compressor));
+	ck_assert_ptr_null(compressor_frame(&compressor, content, 10, buffer));
+	ck_assert_ptr_null(compressor_frame(&compressor, content + 10, sizeof(content) - 10, buffer));
+	compressor_deinit(&compressor);
 	images[1].stored = (uint32_t)buffer->size - images[1].offset;
 	images[1].size = sizeof(content);
 	module_copies_encode_index(&copies, buffer);

@@ -77,7 +77,7 @@ static struct frames read_frames(int fd)
 	struct {
 		uint64_t before[5], data_offset, data_bytes;
 	} header;
-	struct decompressor *decompressor;
+	struct decompressor decompressor;
 	struct frames frames = {0};
 	uint8_t *data;
 
@@ -85,16 +85,16 @@ static struct frames read_frames(int fd)
 	data = malloc(header.data_bytes);
 	ck_assert_ptr_nonnull(data);
 	ck_assert_int_eq(pread(fd, data, header.data_bytes, (off_t)header.data_offset), (ssize_t)header.data_bytes);
-	ck_assert_ptr_null(decompressor_create(&decompressor));
+	ck_assert_ptr_null(decompressor_init(&decompressor));
 	for (size_t offset = 0; offset < header.data_bytes;) {
 		struct perf_event_header record;
 
 		memcpy(&record, data + offset, sizeof(record));
 		if (record.type == RECORD_COMPRESSED)
-			add_frame(&frames, decompressor, data + offset + sizeof(record), record.size - sizeof(record));
+			add_frame(&frames, &decompressor, data + offset + sizeof(record), record.size - sizeof(record));
 		offset += record.size;
 	}
-	decompressor_destroy(decompressor);
+	decompressor_deinit(&decompressor);
 	free(data);
 	return frames;
 }

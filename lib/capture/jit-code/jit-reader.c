@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/compression.h"
 #include "capture/recorder/recorder.h"
 
 /* What is stored of each page */
@@ -44,7 +43,7 @@ static struct mmt_error *store_page(struct jit_reader *reader, struct jit_page *
 
 	*stored_ret = false;
 	buffer_clear(&reader->scratch);
-	error = compressor_frame(reader->compressor, seen, reader->page_bytes, &reader->scratch);
+	error = compressor_frame(&reader->compressor, seen, reader->page_bytes, &reader->scratch);
 	if (error)
 		return error;
 	size = reader->scratch.size;
@@ -350,12 +349,12 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 	struct mmt_error *error = buffers ? NULL : &error_no_memory;
 	bool over = false;
 
-	if (!error && !reader->compressor) {
+	if (!error && !reader->compressor.context) {
 		reader->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 		reader->stored_pages_max = LIMIT_RECORDED_CODE_BYTES / reader->page_bytes;
 		reader->stored_bytes_max = LIMIT_CODE_KEPT_BYTES;
 		buffer_init(&reader->scratch, SCRATCH_BYTES_MAX);
-		error = compressor_create(&reader->compressor);
+		error = compressor_init(&reader->compressor);
 	}
 	pass->buffers = buffers;
 	pass->began_ns = blocking_calls_clock_ns(&pass->recorder->calls);
@@ -389,7 +388,7 @@ void jit_reader_deinit(struct jit_reader *reader)
 {
 	vector_deinit_each(&reader->programs, item, destroy_program(reader, item));
 	map_deinit(&reader->program_of_pid);
-	compressor_destroy(reader->compressor);
+	compressor_deinit(&reader->compressor);
 	buffer_deinit(&reader->scratch);
 }
 

@@ -3,6 +3,7 @@
  * ends, without stopping the process. Only resident pages are read: reading does not fault in any page. */
 #pragma once
 
+#include "base/compression.h"
 #include "capture/memory/residency.h"
 #include "capture/procfs/clock.h"
 
@@ -41,7 +42,7 @@ struct jit_program {
 struct jit_reader {
 	VECTOR(struct jit_program) programs;
 	struct map program_of_pid; /* index of the living program by PID */
-	struct compressor *compressor;
+	struct compressor compressor;
 	struct buffer scratch;
 	size_t page_bytes;
 	size_t stored_pages, stored_bytes; /* of all programs, and their compressed size */

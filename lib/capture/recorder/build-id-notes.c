@@ -380,8 +380,8 @@ static bool add_copy(struct recorder *recorder, struct compressor *compressor, c
 
 struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_modules *kept, struct buffer *buffer)
 {
-	struct compressor *compressor;
-	struct mmt_error *error = compressor_create(&compressor);
+	struct compressor compressor;
+	struct mmt_error *error = compressor_init(&compressor);
 
 	if (error)
 		return error;
@@ -394,7 +394,7 @@ struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_mod
 
 		if (kept->files.items[i].fd < 0)
 			continue;
-		if (add_copy(recorder, compressor, &kept->files.items[i], place, buffer, &module->size)) {
+		if (add_copy(recorder, &compressor, &kept->files.items[i], place, buffer, &module->size)) {
 			module->offset = (uint32_t)offset;
 			module->stored = (uint32_t)(buffer->size - offset);
 			continue;
@@ -407,6 +407,6 @@ struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_mod
 	}
 	if (!error)
 		module_copies_encode_index(&kept->index, buffer);
-	compressor_destroy(compressor);
+	compressor_deinit(&compressor);
 	return error;
 }

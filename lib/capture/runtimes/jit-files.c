@@ -214,8 +214,8 @@ static struct mmt_error *read_packed(struct recorder *recorder, uint64_t place, 
 				     struct buffer *packed, size_t *size_ret)
 {
 	CLEANUP(free) uint8_t *piece = malloc(size < PIECE_BYTES ? size + 1 : PIECE_BYTES);
-	struct compressor *compressor = NULL;
-	struct mmt_error *error = piece ? compressor_create(&compressor) : &error_no_memory;
+	struct compressor compressor = {0};
+	struct mmt_error *error = piece ? compressor_init(&compressor) : &error_no_memory;
 	const uint8_t *zero = NULL;
 	size_t length = 0;
 
@@ -228,11 +228,11 @@ static struct mmt_error *read_packed(struct recorder *recorder, uint64_t place, 
 			break;
 		zero = is_text ? memchr(piece, 0, (size_t)count) : NULL;
 		count = zero ? zero - piece : count;
-		error = compressor_frame(compressor, piece, (size_t)count, packed);
+		error = compressor_frame(&compressor, piece, (size_t)count, packed);
 		length += (size_t)count;
 		error = error ?: ring_reader_give_way(recorder);
 	}
-	compressor_destroy(compressor);
+	compressor_deinit(&compressor);
 	if (error)
 		buffer_deinit(packed);
 	*size_ret = length;

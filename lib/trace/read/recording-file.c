@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/compression.h"
 #include "base/limits.h"
 
 #define SECTION_BYTES 16 /* u64 offset, u64 size */

@@ -4,7 +4,7 @@
 
 #include <mmtrace/progress.h>
 
-#include "base/bytes.h"
+#include "base/compression.h"
 #include "base/vector.h"
 #include "trace/format/format.h"
 
@@ -102,7 +102,7 @@ struct records {
 	const struct recording_file *file;
 	struct record_block *window; /* of the file; NULL: none yet */
 	uint64_t offset;	     /* in the file, of the next record or of the compressed record that has it */
-	struct decompressor *decompressor;
+	struct decompressor decompressor;
 	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
 				       NULL: none yet */
 	size_t plain_position;

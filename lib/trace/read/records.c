@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/read/recording-file.h"
 
-#include "base/compression.h"
 #include "base/limits.h"
 
 #define WINDOW_BYTES (256u << 10) /* the part of the file in memory, at most; larger than any record */
@@ -36,7 +35,7 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 		return &error_no_memory;
 	records->file = file;
 	records->offset = file->data_offset;
-	error = decompressor_create(&records->decompressor);
+	error = decompressor_init(&records->decompressor);
 	if (error)
 		records_destroy(records);
 	else
@@ -49,7 +48,7 @@ void records_destroy(struct records *records)
 	if (!records)
 		return;
 	mmt_error_destroy(records->plain_damage);
-	decompressor_destroy(records->decompressor);
+	decompressor_deinit(&records->decompressor);
 	record_blocks_destroy(records->window);
 	record_blocks_destroy(records->plain);
 	record_blocks_destroy(records->retired);
@@ -238,7 +237,7 @@ static struct mmt_error *decompress(struct records *records, const struct record
 		if (error)
 			return error;
 	}
-	error = decompressor_feed(records->decompressor, data, size, &records->plain->content);
+	error = decompressor_feed(&records->decompressor, data, size, &records->plain->content);
 	if (error && error->code != MMT_ERROR_NO_MEMORY) {
 		records->plain_damage =
 		    error_context(error, "record at offset %llu (%s)", (unsigned long long)record->offset,

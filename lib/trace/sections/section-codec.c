@@ -2,7 +2,6 @@
 /* Reads and writes sections: versions, compression, and the fields that sections have in common. */
 #include "trace/sections/section-codec.h"
 
-#include "base/compression.h"
 #include "base/limits.h"
 
 struct mmt_error *section_version(struct bytes *bytes, uint32_t oldest, uint32_t newest, const char *what,
@@ -27,7 +26,7 @@ struct mmt_error *packing_begin(struct section_packing *packing, uint32_t versio
 	buffer_init(&packing->plain, LIMIT_SECTION_BYTES);
 	buffer_put_u32(packed, version);
 	buffer_put_u32(packed, 0);
-	return compressor_create(&packing->compressor);
+	return compressor_init(&packing->compressor);
 }
 
 struct mmt_error *packing_flush(struct section_packing *packing)
@@ -38,7 +37,7 @@ struct mmt_error *packing_flush(struct section_packing *packing)
 	for (size_t offset = 0; !error && offset < plain->size; offset += LARGE_BYTES) {
 		size_t left = plain->size - offset;
 
-		error = compressor_frame(packing->compressor, plain->data + offset,
+		error = compressor_frame(&packing->compressor, plain->data + offset,
 					 left < LARGE_BYTES ? left : LARGE_BYTES, packing->packed);
 	}
 	buffer_clear(plain);
@@ -48,7 +47,7 @@ struct mmt_error *packing_flush(struct section_packing *packing)
 struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
 {
 	error = error ?: packing_flush(packing);
-	compressor_destroy(packing->compressor);
+	compressor_deinit(&packing->compressor);
 	buffer_deinit(&packing->plain);
 	return error;
 }
@@ -56,21 +55,21 @@ struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error 
 struct mmt_error *section_unpack(struct bytes *packed, const char *what, size_t limit, size_t *room,
 				 struct buffer *plain_ret)
 {
-	struct decompressor *decompressor = NULL;
+	struct decompressor decompressor = {0};
 	struct mmt_error *error;
 	size_t size;
 
 	buffer_init(plain_ret, limit < *room ? limit : *room);
 	bytes_u32(packed); /* zero */
-	error = bytes_finish(packed, what) ?: decompressor_create(&decompressor);
+	error = bytes_finish(packed, what) ?: decompressor_init(&decompressor);
 	if (!error) {
 		size = bytes_left(packed);
-		error = decompressor_feed(decompressor, bytes_take(packed, size), size, plain_ret);
+		error = decompressor_feed(&decompressor, bytes_take(packed, size), size, plain_ret);
 	}
-	if (!error && decompressor_is_inside(decompressor))
+	if (!error && decompressor.inside)
 		error = error_create(MMT_ERROR_FORMAT, "zstd: the last frame is incomplete");
 	*room -= plain_ret->size;
-	decompressor_destroy(decompressor);
+	decompressor_deinit(&decompressor);
 	return error_context(error, "%s", what);
 }
 
@@ -90,7 +89,7 @@ void codec_content(struct codec *codec, uint8_t **data, size_t *size, size_t pac
 			buffer_put(codec->packing->packed, *data, packed_size);
 		else if (!codec->error)
 			codec->error =
-			    compressor_frame(codec->packing->compressor, *data, *size, codec->packing->packed);
+			    compressor_frame(&codec->packing->compressor, *data, *size, codec->packing->packed);
 	}
 	if (codec->to)
 		return;

@@ -2,7 +2,7 @@
 /* Reads and writes sections. One function names the fields of a section, for both directions. */
 #pragma once
 
-#include "base/bytes.h"
+#include "base/compression.h"
 #include "base/vector.h"
 
 /* Read the version of a section. An error: it is older or newer than the known ones. */
@@ -11,7 +11,7 @@ struct mmt_error *section_version(struct bytes *bytes, uint32_t oldest, uint32_t
 
 /* A compressed section while it is encoded: u32 version, u32 zero, then zstd frames. */
 struct section_packing {
-	struct compressor *compressor;
+	struct compressor compressor;
 	struct buffer plain;   /* not compressed yet */
 	struct buffer *packed; /* the section */
 };

@@ -2,7 +2,6 @@
 /* The fields of mmtrace's own feature sections, as mmtrace-file(5) documents them, and perf's table of build-ids. */
 #include "trace/sections/sections.h"
 
-#include "base/compression.h"
 #include "base/limits.h"
 
 static void recording_info_deinit(void *value)
@@ -596,14 +595,14 @@ struct mmt_error *module_copies_extract(const struct module_copies *copies, cons
 {
 	const struct file_section *section = &copies->file->sections[FEATURE_MMTRACE_IMAGES];
 	CLEANUP(free) uint8_t *stored = malloc(image->stored ? image->stored : 1);
-	struct decompressor *decompressor = NULL;
+	struct decompressor decompressor = {0};
 	CLEANUP(buffer) struct buffer content = {.maximum = image->size};
 	struct mmt_error *error = stored ? NULL : &error_no_memory;
 
 	error = error ?: recording_file_read(copies->file, section->offset + image->offset, stored, image->stored);
-	error = error ?: decompressor_create(&decompressor);
-	error = error ?: decompressor_feed(decompressor, stored, image->stored, &content);
-	decompressor_destroy(decompressor);
+	error = error ?: decompressor_init(&decompressor);
+	error = error ?: decompressor_feed(&decompressor, stored, image->stored, &content);
+	decompressor_deinit(&decompressor);
 	if (!error && content.size != image->size)
 		error = error_create(MMT_ERROR_FORMAT, "%zu bytes instead of %llu", content.size,
 				     (unsigned long long)image->size);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "base/compression.h"
 #include "base/limits.h"
 
 #define SKIPPABLE_MAGIC 0x184d2a50u /* of zstd frames that decompress to nothing */
@@ -29,9 +28,9 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 	writer->frame_bytes = FRAME_BYTES_LEAST;
 	buffer_init(&writer->scratch, FRAME_RECORD_BYTES);
 	buffer_init(&writer->output, OUTPUT_BYTES + PUSH_BYTES + FRAME_BYTES);
-	error = compressor_create(&writer->compressor);
+	error = compressor_init(&writer->compressor);
 	if (!error)
-		compressor_expect_records(writer->compressor);
+		compressor_expect_records(&writer->compressor);
 	if (!error)
 		error = strcmp(path, "-") == 0 ? output_file_open_stream(&writer->file)
 					       : output_file_open(path, &writer->file);
@@ -54,7 +53,7 @@ void writer_destroy(struct writer *writer)
 	}
 	vector_deinit(&writer->attributes);
 	vector_deinit_each(&writer->sections, item, free(item->data));
-	compressor_destroy(writer->compressor);
+	compressor_deinit(&writer->compressor);
 	buffer_deinit(&writer->pending);
 	buffer_deinit(&writer->scratch);
 	buffer_deinit(&writer->output);
@@ -163,7 +162,8 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 		return writer->output.size >= OUTPUT_BYTES ? push_output(writer) : buffer_finish(&writer->output);
 	}
 	buffer_clear(&writer->scratch);
-	error = compressor_frame_within(writer->compressor, records, size, FRAME_RECORD_BYTES, &writer->scratch, &fits);
+	error =
+	    compressor_frame_within(&writer->compressor, records, size, FRAME_RECORD_BYTES, &writer->scratch, &fits);
 	if (error)
 		return error;
 	if (fits) {

@@ -3,7 +3,7 @@
  * end rounds, add late sections, finish; destroy at any time. */
 #pragma once
 
-#include "base/bytes.h"
+#include "base/compression.h"
 #include "base/vector.h"
 #include "trace/format/format.h"
 #include "trace/write/output-file.h"
@@ -30,7 +30,7 @@ struct writer {
 	bool plain; /* records are not compressed, for tools that cannot read such: set it before the head is written */
 	VECTOR(struct writer_attribute) attributes;
 	VECTOR(struct writer_section) sections;
-	struct compressor *compressor;
+	struct compressor compressor;
 	struct buffer pending; /* complete records, not compressed yet */
 	size_t frame_bytes;    /* current size of a frame */
 	struct buffer scratch; /* one compressed frame */

@@ -52,7 +52,7 @@ static unsigned long count_in_records(const struct recording_file *file, const c
 /* As it is, and as a zstd frame after the version and a zero. */
 static unsigned long count_in_section(const struct recording_file *file, unsigned feature, const char *text)
 {
-	struct decompressor *decompressor = NULL;
+	struct decompressor decompressor = {0};
 	unsigned long count;
 	struct buffer plain;
 	uint8_t *data;
@@ -61,11 +61,11 @@ static unsigned long count_in_section(const struct recording_file *file, unsigne
 	need(recording_file_load(file, (enum format_feature)feature, &data, &size));
 	count = count_in(data, size, text);
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	need(decompressor_create(&decompressor));
+	need(decompressor_init(&decompressor));
 	if (size > 8)
-		mmt_error_destroy(decompressor_feed(decompressor, data + 8, size - 8, &plain));
+		mmt_error_destroy(decompressor_feed(&decompressor, data + 8, size - 8, &plain));
 	count += count_in(plain.data, plain.size, text);
-	decompressor_destroy(decompressor);
+	decompressor_deinit(&decompressor);
 	buffer_deinit(&plain);
 	free(data);
 	return count;
