@@ -507,8 +507,7 @@ static void put_tables(struct page *page)
 
 	document_each_object(document, "stacks", i, page->stacks.count)
 		put_stack(page, &page->stacks.items[i]);
-	document_open_array(document, "frames");
-	for (uint32_t i = 0; i < page->frames.count && !page->out_of_memory; i++) {
+	document_each(document, "frames", i, page->frames.count) {
 		const struct frame_row *row = intern_get(&page->frames, i, NULL);
 
 		document_signed(document, NULL, (int64_t)row->name - previous_name);
@@ -516,23 +515,18 @@ static void put_tables(struct page *page)
 		document_unsigned(document, NULL, row->line);
 		previous_name = row->name;
 	}
-	document_close(document);
-	document_open_array(document, "origins");
-	for (uint32_t i = 0; i < page->origins.count && !page->out_of_memory; i++) {
+	document_each(document, "origins", i, page->origins.count) {
 		const struct frame_origin *origin = intern_get(&page->origins, i, NULL);
 
 		document_unsigned(document, NULL, origin->module);
 		document_unsigned(document, NULL, origin->source);
 		document_unsigned(document, NULL, origin->flags);
 	}
-	document_close(document);
-	document_open_array(document, "strings");
-	for (uint32_t i = 0; i < page->strings.count && !page->out_of_memory; i++)
+	document_each(document, "strings", i, page->strings.count)
 		document_string(document, NULL, intern_get(&page->strings, i, NULL));
-	document_close(document);
 }
 
-static bool add_stack(struct page *page, const struct mmt_diff_entry *entry)
+static void add_stack(struct page *page, const struct mmt_diff_entry *entry)
 {
 	struct page_stack stack = {.rows = {entry->before, entry->after}, .entry = page->diff ? entry : NULL};
 	uint32_t number = (uint32_t)page->stacks.count;
@@ -543,7 +537,7 @@ static bool add_stack(struct page *page, const struct mmt_diff_entry *entry)
 		if (stack.rows[i])
 			page->stack_of_row[i][stack.rows[i] - page->reports[i]->rows] = number;
 	}
-	return vector_push(&page->stacks, stack);
+	page->out_of_memory |= !vector_push(&page->stacks, stack);
 }
 
 /* Those that changed come first. */
@@ -553,17 +547,15 @@ static struct mmt_error *choose_stacks_of_diff(struct page *page)
 	struct diff_selection selection = {0};
 	struct mmt_error *error = selection_of_diff(diff, page->options, &selection);
 
-	for (size_t i = 0; !error && i < selection.count; i++) {
-		if (!add_stack(page, selection.entries[i]))
-			error = &error_no_memory;
-	}
+	for (size_t i = 0; i < selection.count; i++)
+		add_stack(page, selection.entries[i]);
 	page->left_out = selection.hidden_count;
 	free(selection.entries);
 	for (size_t i = 0; !error && i < diff->unchanged_count; i++) {
 		if (page->options->limit && page->stacks.count >= page->options->limit)
 			page->left_out++;
-		else if (!add_stack(page, &diff->unchanged[i]))
-			error = &error_no_memory;
+		else
+			add_stack(page, &diff->unchanged[i]);
 	}
 	return error;
 }
@@ -593,10 +585,8 @@ static struct mmt_error *prepare(struct page *page)
 	if (page->diff)
 		return choose_stacks_of_diff(page);
 	error = selection_create(page->reports[0], page->options, true, &selection);
-	for (size_t i = 0; !error && i < selection.count; i++) {
-		if (!add_stack(page, &(struct mmt_diff_entry){.after = selection.rows[i]}))
-			error = &error_no_memory;
-	}
+	for (size_t i = 0; i < selection.count; i++)
+		add_stack(page, &(struct mmt_diff_entry){.after = selection.rows[i]});
 	page->left_out = page->reports[0]->row_count - selection.count;
 	free(selection.rows);
 	return error;

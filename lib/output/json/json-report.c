@@ -281,16 +281,14 @@ static void put_parts(struct document *document, const char *key, const struct m
 		document_string(document, "name", it->name);
 		document_string(document, "pattern", mmt_pattern_name(it->pattern));
 		PART_MEMBERS(PUT_MEMBER)
-		document_each(document, "touchers", k, it->toucher_count) {
+		document_each_object(document, "touchers", k, it->toucher_count) {
 			const struct mmt_toucher *toucher = &it->touchers[k];
 
-			document_open_object(document, NULL);
 			document_string(document, "function", toucher->name);
 			document_unsigned(document, "bytes", toucher->bytes);
 			document_unsigned(document, "error_bytes", toucher->error_bytes);
 			put_stack(document, toucher->stack_end, toucher->hidden_frame_count, toucher->frames,
 				  toucher->frame_count);
-			document_close(document);
 		}
 	}
 }
