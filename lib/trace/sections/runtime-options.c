@@ -72,14 +72,14 @@ static void add(struct scan *scan, enum runtime_option option, uint64_t value)
 {
 	const struct option_value entry = {
 	    .pid = scan->pid, .began_ns = scan->began_ns, .option = option, .value = value};
+	size_t count = scan->options->values.count - scan->first;
+	struct option_value *known =
+	    count ? array_find(item, scan->options->values.items + scan->first, count, item->option == option) : NULL;
 
-	for (size_t i = scan->first; i < scan->options->values.count; i++) {
-		if (scan->options->values.items[i].option == (uint32_t)option) {
-			scan->options->values.items[i].value = value;
-			return;
-		}
-	}
-	scan->out_of_memory |= !vector_push(&scan->options->values, entry);
+	if (known)
+		known->value = value;
+	else
+		scan->out_of_memory |= !vector_push(&scan->options->values, entry);
 }
 
 /* V8 does not distinguish '-' and '_'. */
