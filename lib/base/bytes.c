@@ -160,18 +160,11 @@ void buffer_align(struct buffer *buffer, size_t alignment)
 		memset(room, 0, padding);
 }
 
-void buffer_patch_u32(struct buffer *buffer, size_t offset, uint32_t value)
+void buffer_patch(struct buffer *buffer, size_t offset, uint64_t value, size_t size)
 {
-	value = htole32(value);
+	value = htole64(value);
 	if (!buffer->error)
-		memcpy(buffer->data + offset, &value, sizeof(value));
-}
-
-void buffer_patch_u16(struct buffer *buffer, size_t offset, uint16_t value)
-{
-	value = htole16(value);
-	if (!buffer->error)
-		memcpy(buffer->data + offset, &value, sizeof(value));
+		memcpy(buffer->data + offset, &value, size);
 }
 
 void buffer_clear(struct buffer *buffer)

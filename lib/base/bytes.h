@@ -178,9 +178,8 @@ void buffer_put_string(struct buffer *buffer, const char *text);
 /* Pads with zero bytes to a multiple of `alignment`, a power of two. */
 void buffer_align(struct buffer *buffer, size_t alignment);
 
-/* Overwrite bytes already written; the field must lie within `size`. */
-void buffer_patch_u32(struct buffer *buffer, size_t offset, uint32_t value);
-void buffer_patch_u16(struct buffer *buffer, size_t offset, uint16_t value);
+/* Overwrite bytes already written with a number of this size; the field must lie within the buffer's. */
+void buffer_patch(struct buffer *buffer, size_t offset, uint64_t value, size_t size);
 
 /* Discard the content; keep the memory and an earlier failure. */
 void buffer_clear(struct buffer *buffer);

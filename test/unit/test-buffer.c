@@ -21,8 +21,8 @@ START_TEST(integers_are_little_endian_and_can_be_patched)
 	buffer_put_u32(&buffer, 0);
 	buffer_align(&buffer, 8);
 	buffer_put_u64(&buffer, 0x0102030405060708);
-	buffer_patch_u16(&buffer, 1, 0x0203);
-	buffer_patch_u32(&buffer, 3, 0x0a0b0c0d);
+	buffer_patch(&buffer, 1, 0x0203, sizeof(uint16_t));
+	buffer_patch(&buffer, 3, 0x0a0b0c0d, sizeof(uint32_t));
 	ck_assert_ptr_null(buffer_finish(&buffer));
 	ck_assert_uint_eq(buffer.size, sizeof(expected));
 	ck_assert_mem_eq(buffer.data, expected, sizeof(expected));

@@ -259,7 +259,7 @@ START_TEST(newer_versions_are_refused)
 	struct bytes bytes;
 
 	encode(&buffer);
-	buffer_patch_u32(&buffer, 0, 99);
+	buffer_patch(&buffer, 0, 99, sizeof(uint32_t));
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
 	ck_assert_ptr_nonnull(error);

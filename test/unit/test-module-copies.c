@@ -165,7 +165,7 @@ START_TEST(newer_versions_are_refused)
 	struct recording_file file = make_file(&buffer);
 	struct mmt_error *error;
 
-	buffer_patch_u32(&buffer, 0, 99);
+	buffer_patch(&buffer, 0, 99, sizeof(uint32_t));
 	write_file(&file, &buffer, buffer.size);
 	error = module_copies_load(&file, &copies);
 	ck_assert_ptr_nonnull(error);

@@ -134,7 +134,7 @@ START_TEST(older_versions_are_refused)
 	buffer_init(&buffer, 1 << 20);
 	ck_assert_ptr_null(section_write(&section_stacks, &stacks, &buffer));
 	ck_assert_uint_eq(buffer.data[0], 6); /* tools that would wait for the samples of stack dumps refuse it */
-	buffer_patch_u32(&buffer, 0, 4);
+	buffer_patch(&buffer, 0, 4, sizeof(uint32_t));
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_stacks, &bytes, &room, &read);
 	ck_assert_ptr_nonnull(error);

@@ -109,7 +109,7 @@ static void put_sample(struct buffer *buffer, uint64_t registers_abi, uint64_t c
 	buffer_put_u64(buffer, 0x1111);
 	buffer_put_u64(buffer, 0x2222);
 	buffer_put_u64(buffer, copied);
-	buffer_patch_u16(buffer, offsetof(struct perf_event_header, size), (uint16_t)buffer->size);
+	buffer_patch(buffer, offsetof(struct perf_event_header, size), buffer->size, sizeof(uint16_t));
 }
 
 START_TEST(sample_layout)

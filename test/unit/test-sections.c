@@ -82,7 +82,7 @@ START_TEST(newer_versions_are_refused)
 	struct bytes bytes;
 
 	ck_assert_ptr_null(section_write(&section_info, &info, &buffer));
-	buffer_patch_u32(&buffer, 0, 5);
+	buffer_patch(&buffer, 0, 5, sizeof(uint32_t));
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_info, &bytes, NULL, &read);
 	ck_assert_ptr_nonnull(error);
@@ -90,7 +90,7 @@ START_TEST(newer_versions_are_refused)
 	mmt_error_destroy(error);
 	/* Earlier versions have no devices of hugetlbfs at the end, or no limit of mappings before these either. */
 	for (uint32_t version = 1; version < 4; version++) {
-		buffer_patch_u32(&buffer, 0, version);
+		buffer_patch(&buffer, 0, version, sizeof(uint32_t));
 		bytes = bytes_over(buffer.data, buffer.size - (version < 3 ? 2 : 1) * sizeof(uint32_t));
 		ck_assert_ptr_null(section_read(&section_info, &bytes, NULL, &read));
 		ck_assert_uint_eq(read.mapping_limit, 0);
@@ -123,13 +123,13 @@ START_TEST(losses_round_trip)
 	ck_assert_uint_eq(read.left_processes, 6);
 	section_loss.deinit(&read);
 	/* As earlier versions wrote it. */
-	buffer_patch_u32(&buffer, 0, 2);
+	buffer_patch(&buffer, 0, 2, sizeof(uint32_t));
 	bytes = bytes_over(buffer.data, buffer.size - 16);
 	ck_assert_ptr_null(section_read(&section_loss, &bytes, NULL, &read));
 	ck_assert_uint_eq(read.missed_threads, 4);
 	ck_assert_uint_eq(read.missed_cpus + read.left_processes, 0);
 	section_loss.deinit(&read);
-	buffer_patch_u32(&buffer, 0, 1);
+	buffer_patch(&buffer, 0, 1, sizeof(uint32_t));
 	bytes = bytes_over(buffer.data, buffer.size - 24);
 	ck_assert_ptr_null(section_read(&section_loss, &bytes, NULL, &read));
 	ck_assert_uint_eq(read.lost.count, 3);

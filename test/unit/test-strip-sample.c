@@ -37,7 +37,7 @@ static void make_sample_with(const struct perf_event_attr *attr, const uint64_t 
 	buffer_put_u64(buffer, SECRET);
 	buffer_put_u64(buffer, SECRET);
 	buffer_put_u64(buffer, 16);
-	buffer_patch_u16(buffer, 6, (uint16_t)buffer->size);
+	buffer_patch(buffer, 6, buffer->size, sizeof(uint16_t));
 	ck_assert_ptr_null(buffer->error);
 }
 

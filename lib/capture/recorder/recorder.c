@@ -125,7 +125,7 @@ struct mmt_error *own_record_append(struct recorder *recorder, struct buffer *re
 	error = buffer_finish(record);
 	if (error)
 		return error;
-	buffer_patch_u16(record, RECORD_BYTES_OFFSET, (uint16_t)record->size);
+	buffer_patch(record, RECORD_BYTES_OFFSET, record->size, sizeof(uint16_t));
 	recorder->reader.drained = false;
 	recorder_append(recorder, record->data, record->size, time_ns);
 	return NULL;
@@ -145,8 +145,7 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 {
 	struct mmt_error *error;
 
-	if (!record->error)
-		buffer_patch_u16(record, CONTENT_BYTES_OFFSET, (uint16_t)(record->size - CONTENT_OFFSET));
+	buffer_patch(record, CONTENT_BYTES_OFFSET, record->size - CONTENT_OFFSET, sizeof(uint16_t));
 	error = own_record_append(recorder, record, pid, pid, time_ns, id);
 	buffer_deinit(record);
 	return error;

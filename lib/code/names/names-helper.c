@@ -190,7 +190,7 @@ static void put_special(struct server *server, struct symbols *symbols)
 		buffer_put_u64(&server->answer, function.end);
 		count++;
 	}
-	buffer_patch_u32(&server->answer, place, count);
+	buffer_patch(&server->answer, place, count, sizeof(count));
 }
 
 /* A file system that does not answer keeps this process here. */
@@ -456,7 +456,6 @@ static bool ask(struct names_helper *helper, enum names_request kind, const stru
 		const char *name, struct bytes *answer_ret)
 {
 	struct remote_names *names = queries->names;
-	uint64_t size;
 	size_t place;
 
 	while (start(helper)) {
@@ -468,9 +467,8 @@ static bool ask(struct names_helper *helper, enum names_request kind, const stru
 			place = helper->request.size;
 			buffer_put_u64(&helper->request, 0);
 			helper->calls.describe(names, &helper->request);
-			size = helper->request.size - place - sizeof(size);
-			if (!helper->request.error)
-				memcpy(helper->request.data + place, &size, sizeof(size));
+			buffer_patch(&helper->request, place, helper->request.size - place - sizeof(uint64_t),
+				     sizeof(uint64_t));
 		}
 		for (size_t i = 0; i < count; i++) {
 			begin_request(helper, kind, names);

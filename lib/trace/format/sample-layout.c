@@ -325,7 +325,6 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	buffer_align(buffer, sizeof(uint64_t));
 	if (buffer->size - start > UINT16_MAX)
 		return error_create(MMT_ERROR_FORMAT, "sample too large");
-	if (!buffer->error)
-		buffer_patch_u16(buffer, start + 6, (uint16_t)(buffer->size - start));
+	buffer_patch(buffer, start + 6, buffer->size - start, sizeof(uint16_t));
 	return NULL;
 }

@@ -71,10 +71,10 @@ void tracepoints_encode(const struct tracepoints *tracepoints, uint32_t page_byt
 			put_text(buffer, tracepoints->items.items[j].format);
 			members++;
 		}
-		buffer_patch_u32(buffer, members_offset, members);
+		buffer_patch(buffer, members_offset, members, sizeof(members));
 		systems++;
 	}
-	buffer_patch_u32(buffer, counted_offset, systems);
+	buffer_patch(buffer, counted_offset, systems, sizeof(systems));
 	buffer_put_u32(buffer, 0); /* kallsyms */
 	buffer_put_u32(buffer, 0); /* printk formats */
 	buffer_put_u64(buffer, 0); /* saved command lines */
@@ -224,14 +224,11 @@ static bool is_name(const char *name, size_t size, const char *wanted)
 bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret)
 {
 	const char *position = tracepoint->format, *name;
-	struct tracepoint_field found;
 	size_t size;
 
-	while (next_field(&position, &name, &size, &found)) {
-		if (!is_name(name, size, field))
-			continue;
-		*field_ret = found;
-		return true;
+	while (next_field(&position, &name, &size, field_ret)) {
+		if (is_name(name, size, field))
+			return true;
 	}
 	return false;
 }

@@ -546,7 +546,7 @@ void module_copies_encode_index(const struct module_copies *copies, struct buffe
 	buffer->size = 0;
 	buffer_put_u32(buffer, IMAGES_VERSION);
 	code_index(&codec, (struct module_copies *)(uintptr_t)copies, 0);
-	buffer_patch_u32(buffer, INDEX_SIZE_OFFSET, (uint32_t)buffer->size);
+	buffer_patch(buffer, INDEX_SIZE_OFFSET, buffer->size, sizeof(uint32_t));
 	buffer->size = larger_of(buffer->size, end);
 }
 
