@@ -236,8 +236,7 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 	return error;
 }
 
-/* How a target ended, unless with status 0. A command ends later: see note_command_end(). Not one that --tree found:
- * supervisors kill workers. */
+/* How a target ended, unless with status 0. A command: see note_command_end(). Supervisors kill what --tree found. */
 static struct mmt_error *note_target_end(struct recorder *recorder, const struct traced_process *process)
 {
 	int status = process->target && !process->found && process->pid != recorder->command.pid

@@ -487,15 +487,6 @@ static struct mmt_error *add_figures(struct report *report)
 		   ?: warnings_describe(&report->replay, &report->arena, result);
 }
 
-static bool has_process(const struct mmt_process *processes, size_t count, int32_t pid)
-{
-	size_t i = 0;
-
-	while (i < count && processes[i].pid != pid)
-		i++;
-	return i < count;
-}
-
 /* *missing_ret: whether the recording lacks a selected process. */
 static struct mmt_error *build(struct report *report, const struct mmt_report_options *options, bool *missing_ret)
 {
@@ -523,7 +514,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (error)
 		return error;
 	for (size_t i = 0; options->pids && i < options->pid_count; i++)
-		*missing_ret |= !has_process(processes, report->result.process_count, options->pids[i]);
+		*missing_ret |=
+		    !array_find(process, processes, report->result.process_count, process->pid == options->pids[i]);
 	if (options->pids && !report->result.process_count)
 		return error_create(MMT_ERROR_INVALID, "%s: contains none of these processes", options->input);
 	describe_loss(report);
@@ -552,7 +544,7 @@ static struct mmt_error *find_in_containers(const struct mmt_report_options *opt
 		size_t count = 0;
 
 		pids[i] = options->pids[i];
-		if (has_process(all->processes, all->process_count, pids[i]))
+		if (array_find(process, all->processes, all->process_count, process->pid == pids[i]))
 			continue;
 		array_each(process, all->processes, all->process_count) {
 			/* A PID that was reused is one PID. */

@@ -286,35 +286,33 @@ static struct mmt_error *match_processes(struct diff *comparison)
 struct namesakes {
 	bool any;
 	uint64_t count, largest_bytes;
-	int64_t now, most; /* at once: at a moment, and ever */
+	uint64_t now, most; /* at once: at a moment, and ever */
 };
 
 struct moment {
 	uint64_t time_ns;
+	uint64_t change; /* modulo 2^64 */
 	uint32_t name;
-	int32_t change;
 };
 
-struct ended_process {
+struct ended {
 	uint64_t bytes, committed_bytes;
 	uint32_t name;
 };
 
 COMPARISON(compare_moments, struct moment, order_of(a->time_ns, b->time_ns) ?: order_of(a->change, b->change))
-COMPARISON(compare_ended, struct ended_process, order_of(b->bytes, a->bytes))
+COMPARISON(compare_ended, struct ended, order_of(b->bytes, a->bytes))
 
 /* In the time of a test, more or fewer programs may run one after another. The additional ones are the largest that are
  * no larger than those of the first recording. */
-static void find_replaced(struct diff *diff, struct namesakes (*all)[DIFF_SIDES], struct ended_process *ended,
-			  size_t count)
+static void find_replaced(struct diff *diff, struct namesakes (*all)[DIFF_SIDES], struct ended *ended, size_t count)
 {
 	qsort(ended, count, sizeof(*ended), compare_ended);
 	array_each(process, ended, count) {
 		const struct namesakes *before = &all[process->name][DIFF_BEFORE];
 		struct namesakes *after = &all[process->name][DIFF_AFTER];
-		uint64_t at_once = after->most > before->most ? (uint64_t)(after->most - before->most) : 0;
 
-		if (!before->count || after->count <= before->count + at_once ||
+		if (!before->count || after->count <= before->count + subtract(after->most, before->most) ||
 		    process->bytes > before->largest_bytes + before->largest_bytes / RATE_NOISE)
 			continue;
 		after->count--;
@@ -323,15 +321,14 @@ static void find_replaced(struct diff *diff, struct namesakes (*all)[DIFF_SIDES]
 	}
 }
 
-/* Whether a process of both reports has the same name, which may be any if it is unknown; and what additional ones
- * hold. */
+/* Whether a process of both reports has the same name, which may be any if unknown; and what additional ones hold. */
 static struct mmt_error *match_names(struct diff *diff, bool *common_ret)
 {
 	const struct mmt_report *const reports[DIFF_SIDES] = {diff->result.before, diff->result.after};
 	size_t room = reports[DIFF_BEFORE]->process_count + reports[DIFF_AFTER]->process_count + 1, count = 0;
 	CLEANUP(free) struct namesakes(*all)[DIFF_SIDES] = calloc(room, sizeof(*all));
 	CLEANUP(free) struct moment *moments = calloc(2 * room, sizeof(*moments));
-	CLEANUP(free) struct ended_process *ended = calloc(room, sizeof(*ended));
+	CLEANUP(free) struct ended *ended = calloc(room, sizeof(*ended));
 	bool ok = all && moments && ended;
 	struct intern names = {0};
 
@@ -341,32 +338,27 @@ static struct mmt_error *match_names(struct diff *diff, bool *common_ret)
 
 		count = 0;
 		array_while(process, reports[side]->processes, reports[side]->process_count, ok) {
-			bool has_name = process->name && *process->name;
-			uint32_t name = has_name ? intern_put_string(&names, process->name) : INTERN_NONE;
-			struct namesakes *of;
+			uint32_t name = intern_put_string(&names, process->name ?: "");
+			struct namesakes *both = all[name == INTERN_NONE ? 0 : name], *of = &both[side];
 
-			ok = !has_name || name != INTERN_NONE;
-			*common_ret |= !has_name;
-			if (name == INTERN_NONE)
-				continue;
-			of = &all[name][side];
+			ok = name != INTERN_NONE;
 			of->any = true;
-			*common_ret |= all[name][!side].any;
-			if (!process->ended || process->released ||
+			*common_ret |= !process->name || !*process->name || both[!side].any;
+			if (!ok || !process->ended || process->released ||
 			    process->ended_ns - larger_of(process->started_ns, start_ns) > length_ns / 2)
 				continue;
 			of->count++;
 			of->largest_bytes = larger_of(of->largest_bytes, process->unfreed_bytes);
-			moments[2 * count] = (struct moment){process->started_ns, name, 1};
-			moments[2 * count + 1] = (struct moment){process->ended_ns, name, -1};
-			ended[count++] = (struct ended_process){process->unfreed_bytes, process->committed_bytes, name};
+			moments[2 * count] = (struct moment){process->started_ns, 1, name};
+			moments[2 * count + 1] = (struct moment){process->ended_ns, UINT64_MAX, name};
+			ended[count++] = (struct ended){process->unfreed_bytes, process->committed_bytes, name};
 		}
 		qsort(moments, 2 * count, sizeof(*moments), compare_moments);
 		array_each(moment, moments, 2 * count) {
 			struct namesakes *of = &all[moment->name][side];
 
 			of->now += moment->change;
-			of->most = of->now > of->most ? of->now : of->most;
+			of->most = larger_of(of->now, of->most);
 		}
 	}
 	if (ok)
@@ -384,11 +376,7 @@ static uint64_t duration_of(const struct mmt_report *report)
 
 bool mmt_report_has_ended(const struct mmt_report *report)
 {
-	size_t ended = 0;
-
-	while (ended < report->process_count && report->processes[ended].ended)
-		ended++;
-	return ended == report->process_count;
+	return !array_find(process, report->processes, report->process_count, !process->ended);
 }
 
 /* Programs that end by themselves do the same work, however long it takes. */

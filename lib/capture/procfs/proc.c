@@ -492,14 +492,12 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 static pid_t find_living_thread(pid_t pid)
 {
 	CLEANUP(vector) proc_pids threads = {0};
+	const pid_t *living;
 
 	if (!proc_list_threads(pid, &threads, NULL))
 		return -1;
-	for (size_t i = 0; i < threads.count; i++) {
-		if (!is_zombie(threads.items[i]))
-			return threads.items[i];
-	}
-	return 0;
+	living = array_find(thread, threads.items, threads.count, !is_zombie(*thread));
+	return living ? *living : 0;
 }
 
 /* The kernel sets the end of the code when it has mapped the program and its interpreter. */

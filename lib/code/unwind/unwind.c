@@ -42,12 +42,10 @@ static const struct unwind_rules unwind_rules_aarch64 = {
 const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
 {
 	static const struct unwind_rules *const all[] = {&unwind_rules_x86_64, &unwind_rules_aarch64};
+	const struct unwind_rules *const *found =
+	    array_find(rules, all, sizeof(all) / sizeof(*all), (*rules)->elf_machine == elf_machine);
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		if (all[i]->elf_machine == elf_machine)
-			return all[i];
-	}
-	return NULL;
+	return found ? *found : NULL;
 }
 
 /* Maximum stack use of code that never returns. */

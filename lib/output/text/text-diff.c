@@ -39,11 +39,6 @@ static void put_side(struct text *text, const char *label, const struct mmt_repo
 	text_end_line(text);
 }
 
-static const struct mmt_report *shorter_of(const struct mmt_diff *diff)
-{
-	return diff->longer_ns > 0 ? diff->before : diff->after;
-}
-
 static bool is_too_short(const struct mmt_diff *diff)
 {
 	return diff->longer_ns && !diff->rated;
@@ -52,7 +47,7 @@ static bool is_too_short(const struct mmt_diff *diff)
 /* Rates, not sizes, are compared if the durations differ. */
 static void put_durations(struct text *text, const struct mmt_diff *diff)
 {
-	const struct mmt_report *shorter = shorter_of(diff);
+	const struct mmt_report *shorter = diff->longer_ns > 0 ? diff->before : diff->after;
 
 	if (diff->counted_unlike)
 		text_line(

@@ -83,11 +83,6 @@ static int64_t swap_change(const struct mmt_growth *growth)
 	return growth->verdict == MMT_VERDICT_UNKNOWN ? 0 : (int64_t)change;
 }
 
-static bool grows_in_use(const struct mmt_report *report)
-{
-	return report->heap_count && report->heaps->verdict == MMT_HEAP_IN_USE_GROWS;
-}
-
 /* The reason for the verdict. */
 static void add_reason(struct text *text, const struct mmt_report *report)
 {
@@ -117,7 +112,8 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 		if (growth->verdict == MMT_VERDICT_GROWING && !growth->settled_ns)
 			text_add(text, ", still rising at the end%s",
 				 /* The blocks of a heap say more, below. */
-				 !strcmp(mmt_report_headline(report), "LEAK") || grows_in_use(report)
+				 !strcmp(mmt_report_headline(report), "LEAK") ||
+					 (report->heap_count && report->heaps->verdict == MMT_HEAP_IN_USE_GROWS)
 				     ? ""
 				     : ": a leak, or still filling up");
 		if (growth->settled_ns)
