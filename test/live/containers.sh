@@ -137,4 +137,4 @@ start_grouped_target
 [ -z "$memory" ] || echo "$pid" >"$memory/mmtrace-test-$$/cgroup.procs" || fail "a process cannot be put into a control group"
 record_beside $needed,ipc_lock,sys_nice --uts -v --scope cgroup -p "$pid"
 grep -q "recorded in the control group /host/.*/cri-containerd-$id.scope" record.log || fail "$(cat record.log)"
-expect_json '.control_group == null or (.control_group.path | test("mmtrace-test"))'
+expect_json '.control_group == null or (.control_group.path | test("cri-containerd"))'
