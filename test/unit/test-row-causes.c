@@ -175,6 +175,9 @@ static const struct mmt_frame *const unnamed_buffer[] = {FRAME("mmap", "libc.so.
 							 JIT(NULL), FRAME("node::Start()", "node")};
 static const struct mmt_frame *const stub[] = {FRAME("mmap", "libc.so.6"), FRAME("Unsafe_AllocateMemory0", "libjvm.so"),
 					       JIT("Interpreter"), JIT("StubRoutines (1)")};
+static const struct mmt_frame *const returns_library_type[] = {
+    FRAME("mmap", "libc.so.6"), FRAME("Unsafe_AllocateMemory0", "libjvm.so"),
+    JIT("java.util.List com.acme.Cache.load(int)"), JIT("void com.acme.Main.run()")};
 static const struct mmt_frame *const extension[] = {
     FRAME("mmap", "libc.so.6"), FRAME("_PyObject_ArenaMmap", "libpython3.11.so.1.0"), FRAME("grow", "extension.so"),
     FRAME("_PyEval_EvalFrameDefault", "libpython3.11.so.1.0")};
@@ -198,6 +201,8 @@ START_TEST(runtimes_name_the_program)
 	assert_caller(0, "[Node code without names]", 7000);
 	BUILD({STACK(stub), .memory_bytes = 7000});
 	assert_caller(0, "[Java code without names]", 7000);
+	BUILD({STACK(returns_library_type), .memory_bytes = 7000});
+	assert_caller(0, "java.util.List com.acme.Cache.load(int)", 7000);
 	BUILD({STACK(interpreted), .memory_bytes = 7000});
 	assert_cause(0, "[Python code without names]", MMT_PATTERN_NONE, 7000, 1);
 	assert_caller(0, NULL, 0);
