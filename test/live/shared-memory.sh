@@ -3,8 +3,7 @@
 # Tags: quick
 # Memory that processes share counts once. Three workers read a pool of shared memory that their parent has filled: their
 # RSS grows, the memory of all does not. Then they write to private memory that they have from the parent, and get copies:
-# RSS stays as it is, and the memory grows. At the end, they fill shared memory that was empty: the report
-# names it.
+# RSS stays as it is, and the memory grows. At the end, they fill shared memory that was empty: the report names it.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

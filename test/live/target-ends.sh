@@ -64,6 +64,9 @@ wait "$recorder" || fail "record: $(cat "$directory/record.log")"
 processes+=("$(cat child)")
 grep -q "^  1 child process still running, but not recorded any more: record -p $(cat child), " "$directory/record.log" ||
 	fail "the child left behind is not named: $(cat "$directory/record.log")"
+"$MMTRACE" report -i "$recording" >report || fail "report: $(cat report)"
+grep -q "note: 1 process of the target still ran when it ended, and recording with it: record -p $(cat child)" report ||
+	fail "the report does not name the child left behind: $(cat report)"
 # Other processes that are recorded are not of the command.
 timeout 100 "$MMTRACE" record -a -o "$recording" -- sh -c '(sh -c "sleep 1000 & echo \$! >child"; exit 0); exit 0' 2>err ||
 	fail "record: $(cat err)"

@@ -19,6 +19,7 @@ static bool rank_processes(struct row_matcher *matcher, unsigned side)
 	const struct mmt_report *report = matcher->reports[side];
 	CLEANUP(free)
 	const struct mmt_process **order = calloc(report->process_count + 1, sizeof(const struct mmt_process *));
+	uint32_t previous = INTERN_NONE;
 	uint64_t rank = 0;
 	bool ok = order;
 
@@ -27,10 +28,11 @@ static bool rank_processes(struct row_matcher *matcher, unsigned side)
 	if (ok)
 		qsort(order, report->process_count, sizeof(const struct mmt_process *), compare_starts);
 	for (size_t i = 0; ok && i < report->process_count; i++) {
-		const char *name = order[i]->name, *previous = i ? order[i - 1]->name : NULL;
+		uint32_t name = intern_put_string(&matcher->names, order[i]->name ?: "");
 
-		rank = name && previous && !strcmp(name, previous) ? rank + 1 : 1;
-		ok = map_put(&matcher->ranks[side], (uint32_t)order[i]->pid, rank);
+		rank = name == previous ? rank + 1 : 1;
+		previous = name;
+		ok = name != INTERN_NONE && map_put(&matcher->ranks[side], (uint32_t)order[i]->pid, rank << 32 | name);
 	}
 	return ok;
 }
@@ -104,7 +106,7 @@ static bool number_row(struct row_matcher *matcher, unsigned side, const struct 
 					   : NULL;
 
 		number = name ? intern_put_string(&matcher->names, name) : INTERN_NONE;
-		*number_ret = (rank ? *rank << RANK_SHIFT : 0) | (uint64_t)number << 1 | 1;
+		*number_ret = (rank ? *rank >> 32 << RANK_SHIFT : 0) | (uint64_t)number << 1 | 1;
 		return number != INTERN_NONE;
 	}
 	number =
@@ -129,10 +131,24 @@ static bool number_function(struct row_matcher *matcher, unsigned side, const st
 	return true;
 }
 
+/* Who needs its next page changes with each run, and need not keep it. */
+static bool is_pool(enum mmt_pattern pattern)
+{
+	return pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_ARENA || pattern == MMT_PATTERN_GC_HEAP ||
+	       pattern == MMT_PATTERN_PYTHON;
+}
+
 bool row_matcher_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row, uint64_t *function_ret)
 {
+	const uint64_t *program;
 	uint32_t numbers[2];
 
+	if (!row->name && is_pool(row->pattern)) {
+		program = row->pid_count ? map_get(&matcher->ranks[side], (uint32_t)*row->pids) : NULL;
+		*function_ret =
+		    (uint64_t)(UINT32_MAX - row->pattern) << 32 | (program ? (uint32_t)*program : INTERN_NONE);
+		return true;
+	}
 	if (row->name) {
 		*function_ret = intern_put(&matcher->names, row->name, strlen(row->name));
 		return *function_ret != INTERN_NONE;

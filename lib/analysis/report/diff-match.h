@@ -24,8 +24,8 @@ struct row_matcher {
 	const struct mmt_report *reports[DIFF_SIDES];
 	struct build_id_paths paths[DIFF_SIDES];
 	struct identities identities;
-	struct intern names;		/* of rows */
-	struct map ranks[DIFF_SIDES];	/* PID -> number of the process among those of its name, from 1 */
+	struct intern names;		/* of rows and processes */
+	struct map ranks[DIFF_SIDES];	/* PID -> number of the process among those of its name, from 1, << 32 | name */
 	struct map callers[DIFF_SIDES]; /* of a stack's origin: its caller, or SEVERAL_CALLERS */
 	uint64_t work;			/* done so far in search of similar stacks */
 };
@@ -36,7 +36,8 @@ struct mmt_error *row_matcher_init(struct row_matcher *matcher,
 void row_matcher_deinit(struct row_matcher *matcher);
 
 /* Call this after row_matcher_match(). The number that the row shares with those of its function: its origin and,
- * if stacks of one recording share that but differ in its caller, the caller. False: out of memory. */
+ * if stacks of one recording share that but differ in its caller, the caller. All stacks of the heap of a program, or
+ * of another such pool, share one. False: out of memory. */
 bool row_matcher_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row,
 			  uint64_t *function_ret);
 

@@ -22,7 +22,7 @@ struct diff {
 	VECTOR(struct mmt_growth_part) between;
 	uint64_t replaced_committed_bytes;
 	struct row_matcher matcher;
-	struct intern function_keys, program_names;
+	struct intern function_keys;
 	VECTOR(struct function_growth) functions; /* by id of its key */
 	struct arena arena;			  /* of the heaps */
 };
@@ -115,36 +115,15 @@ static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *befo
 	return complete ? NULL : &error_no_memory;
 }
 
-/* Who needs its next page changes with each run, and need not keep it. */
-static bool is_pool(enum mmt_pattern pattern)
-{
-	return pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_ARENA || pattern == MMT_PATTERN_GC_HEAP ||
-	       pattern == MMT_PATTERN_PYTHON;
-}
-
-/* A key of all stacks of the pool of a program. False: out of memory. */
-static bool number_pool(struct diff *diff, const struct mmt_report *report, const struct mmt_row *row,
-			uint64_t *key_ret)
-{
-	const struct mmt_process *owner =
-	    array_find(process, report->processes, report->process_count, row->pid_count && process->pid == *row->pids);
-	uint32_t name = intern_put_string(&diff->program_names, owner && owner->name ? owner->name : "");
-
-	*key_ret = (uint64_t)(UINT32_MAX - row->pattern) << 32 | name;
-	return name != INTERN_NONE;
-}
-
 static struct mmt_error *add_to_function(struct diff *diff, const struct mmt_diff_entry *entry)
 {
 	/* What may be part of another stack counts for the function of that one. */
-	const struct mmt_row *after = entry->part_of ? entry->part_of : entry->after, *row = after ?: entry->before;
+	const struct mmt_row *after = entry->part_of ? entry->part_of : entry->after;
 	uint64_t key;
-	bool known = !row->name && is_pool(row->pattern)
-			 ? number_pool(diff, after ? diff->result.after : diff->result.before, row, &key)
-			 : row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, row, &key);
 	uint32_t id;
 
-	if (!known)
+	if (!row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, after ? after : entry->before,
+				  &key))
 		return &error_no_memory;
 	id = intern_put(&diff->function_keys, &key, sizeof(key));
 	if (id == INTERN_NONE || (id == diff->functions.count && !vector_append(&diff->functions)))
@@ -286,7 +265,8 @@ static struct mmt_error *match_processes(struct diff *comparison)
 struct namesakes {
 	bool any;
 	uint64_t count, largest_bytes;
-	uint64_t now, most; /* at once: at a moment, and ever */
+	uint64_t now, most;			/* at once: at a moment, and ever */
+	uint64_t alike, bytes, committed_bytes; /* those no larger than the ones of the first recording */
 };
 
 struct moment {
@@ -295,48 +275,36 @@ struct moment {
 	uint32_t name;
 };
 
-struct ended {
-	uint64_t bytes, committed_bytes;
-	uint32_t name;
-};
-
 COMPARISON(compare_moments, struct moment, order_of(a->time_ns, b->time_ns) ?: order_of(a->change, b->change))
-COMPARISON(compare_ended, struct ended, order_of(b->bytes, a->bytes))
 
-/* In the time of a test, more or fewer programs may run one after another. The additional ones are the largest that are
- * no larger than those of the first recording. */
-static void find_replaced(struct diff *diff, struct namesakes (*all)[DIFF_SIDES], struct ended *ended, size_t count)
+/* In the time of a test, more or fewer programs may run one after another: leave the additional ones out, as far as
+ * they hold no more than those of the first recording. */
+static void find_replaced(struct diff *diff, const struct namesakes *before, const struct namesakes *after)
 {
-	qsort(ended, count, sizeof(*ended), compare_ended);
-	array_each(process, ended, count) {
-		const struct namesakes *before = &all[process->name][DIFF_BEFORE];
-		struct namesakes *after = &all[process->name][DIFF_AFTER];
+	uint64_t added = subtract(after->count, before->count + subtract(after->most, before->most));
 
-		if (!before->count || after->count <= before->count + subtract(after->most, before->most) ||
-		    process->bytes > before->largest_bytes + before->largest_bytes / RATE_NOISE)
-			continue;
-		after->count--;
-		diff->result.replaced_bytes += process->bytes;
-		diff->replaced_committed_bytes += process->committed_bytes;
-	}
+	if (!before->count || !after->alike)
+		return;
+	added = smaller_of(added, after->alike);
+	diff->result.replaced_bytes += after->bytes / after->alike * added;
+	diff->replaced_committed_bytes += after->committed_bytes / after->alike * added;
 }
 
 /* Whether a process of both reports has the same name, which may be any if unknown; and what additional ones hold. */
 static struct mmt_error *match_names(struct diff *diff, bool *common_ret)
 {
 	const struct mmt_report *const reports[DIFF_SIDES] = {diff->result.before, diff->result.after};
-	size_t room = reports[DIFF_BEFORE]->process_count + reports[DIFF_AFTER]->process_count + 1, count = 0;
+	size_t room = reports[DIFF_BEFORE]->process_count + reports[DIFF_AFTER]->process_count + 1;
 	CLEANUP(free) struct namesakes(*all)[DIFF_SIDES] = calloc(room, sizeof(*all));
 	CLEANUP(free) struct moment *moments = calloc(2 * room, sizeof(*moments));
-	CLEANUP(free) struct ended *ended = calloc(room, sizeof(*ended));
-	bool ok = all && moments && ended;
+	bool ok = all && moments;
 	struct intern names = {0};
 
 	*common_ret = !reports[DIFF_BEFORE]->process_count || !reports[DIFF_AFTER]->process_count;
 	for (unsigned side = 0; side < DIFF_SIDES && ok; side++) {
 		uint64_t start_ns = reports[side]->start_ns, length_ns = reports[side]->end_ns - start_ns;
+		size_t count = 0;
 
-		count = 0;
 		array_while(process, reports[side]->processes, reports[side]->process_count, ok) {
 			uint32_t name = intern_put_string(&names, process->name ?: "");
 			struct namesakes *both = all[name == INTERN_NONE ? 0 : name], *of = &both[side];
@@ -348,21 +316,28 @@ static struct mmt_error *match_names(struct diff *diff, bool *common_ret)
 			    process->ended_ns - larger_of(process->started_ns, start_ns) > length_ns / 2)
 				continue;
 			of->count++;
-			of->largest_bytes = larger_of(of->largest_bytes, process->unfreed_bytes);
-			moments[2 * count] = (struct moment){process->started_ns, 1, name};
-			moments[2 * count + 1] = (struct moment){process->ended_ns, UINT64_MAX, name};
-			ended[count++] = (struct ended){process->unfreed_bytes, process->committed_bytes, name};
+			moments[count++] = (struct moment){process->started_ns, 1, name};
+			moments[count++] = (struct moment){process->ended_ns, UINT64_MAX, name};
+			if (side == DIFF_BEFORE)
+				of->largest_bytes = larger_of(of->largest_bytes, process->unfreed_bytes);
+			else if (process->unfreed_bytes / (RATE_NOISE + 1) <=
+				 both[DIFF_BEFORE].largest_bytes / RATE_NOISE) {
+				of->alike++;
+				of->bytes = saturating_add(of->bytes, process->unfreed_bytes, MMT_BYTES_MAX);
+				of->committed_bytes =
+				    saturating_add(of->committed_bytes, process->committed_bytes, MMT_BYTES_MAX);
+			}
 		}
-		qsort(moments, 2 * count, sizeof(*moments), compare_moments);
-		array_each(moment, moments, 2 * count) {
+		qsort(moments, count, sizeof(*moments), compare_moments);
+		array_each(moment, moments, count) {
 			struct namesakes *of = &all[moment->name][side];
 
 			of->now += moment->change;
 			of->most = larger_of(of->now, of->most);
 		}
 	}
-	if (ok)
-		find_replaced(diff, all, ended, count);
+	for (size_t i = 0; i < names.count && ok; i++)
+		find_replaced(diff, &all[i][DIFF_BEFORE], &all[i][DIFF_AFTER]);
 	intern_deinit(&names);
 	return ok ? NULL : &error_no_memory;
 }
@@ -509,7 +484,6 @@ void mmt_diff_destroy(struct mmt_diff *result)
 	vector_deinit(&diff->between);
 	vector_deinit(&diff->functions);
 	intern_deinit(&diff->function_keys);
-	intern_deinit(&diff->program_names);
 	arena_deinit(&diff->arena);
 	free(diff);
 }

@@ -344,7 +344,7 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 		    "program, which are not recorded");
 }
 
-/* Recording ends with the command, but not what it started. */
+/* Recording ends with the command or the targets, but not what these started. */
 static void find_still_running(const struct replay *replay, struct warnings *warnings)
 {
 	size_t running = 0;
@@ -358,8 +358,9 @@ static void find_still_running(const struct replay *replay, struct warnings *war
 	}
 	if (running)
 		add(warnings, MMT_WARNING_STILL_RUNNING,
-		    "%zu %s of the command still ran when it ended, and recording with it: record -p %" PRId32 "%s",
-		    running, running == 1 ? "process" : "processes", pid, running == 1 ? "" : " and others");
+		    "%zu %s of the %s still ran when it ended, and recording with it: record -p %" PRId32 "%s", running,
+		    running == 1 ? "process" : "processes", replay->metadata->info.command ? "command" : "target", pid,
+		    running == 1 ? "" : " and others");
 }
 
 /* What a report leaves out to bound its memory; and children: a supervisor may be level while its workers grow. */
@@ -408,7 +409,7 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 		    "%" PRIu64 " calls were recorded without their arguments and are ignored",
 		    replay->calls_without_entry);
 	find_left_out(replay, &warnings);
-	if (replay->metadata->info.command && !report->windowed)
+	if (!report->windowed)
 		find_still_running(replay, &warnings);
 	/* Calls that are counted although their events do not show their effect. */
 	for (unsigned call = 0; call < CALL_KINDS; call++) {

@@ -89,7 +89,7 @@ static int open_mounted(const char *path, bool version_1)
 		else
 			continue;
 		/* In a container, the mount may begin at the recorder's own group. */
-		if (directory < 0 && own && own[1] && starts_with(path, own) &&
+		if (directory < 0 && own && own[1] && starts_with(path, own) && strchr("/", path[strlen(own)]) &&
 		    snprintf(full_path, sizeof(full_path), "%s%s", mount->mnt_dir, path + strlen(own)) > 0)
 			directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}

@@ -304,6 +304,7 @@ struct mmt_error *cgroup_open(const char *path, pid_t member, int *fd_ret)
 	size_t digits = strspn(path, "0123456789");
 	const char *colon = digits && path[digits] == ':' ? strchr(path + digits + 1, ':') : NULL;
 	const char *scheme = strstr(path, "://");
+	int last;
 
 	/* What kubectl shows, such as "containerd://ID", or a line of /proc/PID/cgroup such as "0::/user.slice" or
 	 * "4:perf_event:/user.slice". */
@@ -317,10 +318,9 @@ struct mmt_error *cgroup_open(const char *path, pid_t member, int *fd_ret)
 		path += strlen("/..");
 	if (!search.member)
 		try_group(&search, path, true);
-	for (int i = search.member ? 2 : 0, last = search.member ? 3
-						   : is_id(path) ? 4
-								 : 2;
-	     i < last && search.fd < 0 && !*search.other && !search.error; i++) {
+	last = search.member ? 3 : 2 + 2 * is_id(path);
+	/* As a path, then as the ID of a group or the end of its path: where perf events can be used, and elsewhere. */
+	for (int i = search.member ? 2 : 0; i < last && search.fd < 0 && !*search.other && !search.error; i++) {
 		CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
 		bool usable = i % 2 == 0; /* by perf events */
 		struct mntent *mount;

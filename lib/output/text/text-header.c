@@ -437,15 +437,21 @@ void text_details(struct text *text, const struct mmt_report *report)
 	put_notes(text, &report->completeness, false);
 }
 
-/* Whether nothing that a reader has to know first makes the figures or most stacks doubtful. */
-bool text_is_sound(const struct mmt_report *report)
+bool text_figures_are_sound(const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 
 	return !completeness->incomplete && !completeness->damaged && !completeness->lost_events &&
 	       !completeness->missed_threads && !completeness->missed_cpus && !completeness->left_processes &&
 	       !completeness->out_of_order_events && !completeness->reconciled_bytes &&
-	       !checks_sum(report).wrong.processes &&
+	       !checks_sum(report).wrong.processes;
+}
+
+bool text_is_sound(const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+
+	return text_figures_are_sound(report) &&
 	       completeness->truncated_stacks + completeness->doubtful_stacks <= count_stacks(completeness) / 2;
 }
 

@@ -14,7 +14,8 @@ void text_warnings(struct text *text, const struct mmt_report *report);
 void text_summary(struct text *text, const struct mmt_report *report);
 /* How reliable the report is, in one sentence; whether that can stand below the figures. */
 void text_trust(struct text *text, const struct mmt_report *report);
-bool text_is_sound(const struct mmt_report *report);
+bool text_figures_are_sound(const struct mmt_report *report);
+bool text_is_sound(const struct mmt_report *report); /* these, and most stacks */
 
 /* The file and its date; events, losses, stacks; the check against the kernel's maps; missing data. */
 void text_details(struct text *text, const struct mmt_report *report);

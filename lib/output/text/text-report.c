@@ -71,7 +71,7 @@ static void put_nothing_unfreed(struct text *text, const struct mmt_report *repo
 {
 	struct checks checks = checks_sum(report);
 	/* As far as the mappings of this recording go. */
-	bool certain = text_is_sound(report) && text_growth_is_of_all(report) && checks.checked.processes &&
+	bool certain = text_figures_are_sound(report) && text_growth_is_of_all(report) && checks.checked.processes &&
 		       !checks.checked.unverifiable_bytes && !report->completeness.ambiguous_events &&
 		       !report->completeness.warning_count;
 	size_t size;
