@@ -39,8 +39,8 @@ const struct command *command_find(const char *name);
 /* Print that there is no such command, and the most similar one. Returns the exit status. */
 int command_refuse(const char *name);
 
-command_function cmd_record, cmd_report, cmd_top, cmd_trace, cmd_export, cmd_diff, cmd_dump, cmd_pack, cmd_check,
-    cmd_setup, cmd_help;
+command_function cmd_record, cmd_report, cmd_top, cmd_trace, cmd_watch, cmd_export, cmd_diff, cmd_dump, cmd_pack,
+    cmd_check, cmd_setup, cmd_help;
 
 /* Print the list of commands on standard output. */
 void help_print(void);

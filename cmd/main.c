@@ -48,6 +48,13 @@ const struct command commands[] = {
      LINES("trace -p 1234 --min-bytes 1M        large calls of a process",
 	   "trace --failed --stacks 10 -p 1234  who is refused memory"),
      false},
+    {"watch", cmd_watch, "record without end, into a bounded directory",
+     LINES("[OPTIONS] -o DIR -p PID[,PID...] [-- RECORD-OPTION...]", "[OPTIONS] -o DIR --comm NAME [-- RECORD-OPTION...]"),
+     "Record into one file after another, without a gap, for weeks. The oldest files are removed; each is an ordinary "
+     "recording. --when writes one, with a page for a browser, when memory grows.",
+     LINES("watch -o leak --comm app            an hour in each file, 1 GiB in all",
+	   "watch -o leak -p 12 --when 'rss>2G' and a page when RSS exceeds 2 GiB"),
+     false},
     {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),
      "Write what the report shows in a format that other tools read: flame graphs, pprof, Firefox "
      "Profiler, Perfetto and heaptrack.",

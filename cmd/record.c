@@ -19,6 +19,7 @@
 #include "cli/stop-signals.h"
 #include "cli/terminal.h"
 #include "record-end.h"
+#include "stop-when.h"
 
 #define PACKING_NICE 10
 #define NAMES_SHOWN 8
@@ -29,6 +30,7 @@ struct record_arguments {
 	struct mmt_record_options options;
 	struct value_pids pids, tids;
 	struct value_words names; /* command names of processes */
+	struct stop_conditions conditions;
 	bool quiet, raw, report, wait;
 	size_t ready_fd; /* 0: none */
 };
@@ -37,7 +39,8 @@ struct record_context {
 	const struct command *command;
 	const struct mmt_record_options *options;
 	bool quiet;
-	int ready_fd;	     /* gets a line when recording has begun; -1: none */
+	struct stop_conditions *conditions;
+	int ready_fd;	     /* gets a line when recording has begun, and of `watch` for each condition; -1: none */
 	bool shows_progress; /* on a terminal that no recorded command uses, too */
 	bool progress_shown; /* the status line is shown, in the last line of the terminal */
 	char namesakes[256]; /* a hint at running processes with the command's name; "": none */
@@ -119,7 +122,7 @@ static const char *parse_interval(const char *text, void *value)
 	return NULL;
 }
 
-/* Whether `top` or `trace` has started this recorder, and is its parent. */
+/* Whether `top`, `trace` or `watch` has started this recorder, and is its parent. */
 static bool is_followed(const struct command *command)
 {
 	return strcmp(command->name, "record") != 0;
@@ -173,8 +176,8 @@ static void put_growth(struct status_line *line, const struct record_end *end)
 	put_status(line, "%s", mmt_verdict_headline(growth->verdict));
 }
 
-/* Judges the readings so far. */
-static void judge_growth(struct record_end *end, const struct mmt_record_progress *progress)
+/* Judges the readings so far. Returns whether these are of Pss. */
+static bool judge_growth(struct record_end *end, const struct mmt_record_progress *progress)
 {
 	bool by_pss = false;
 
@@ -193,6 +196,24 @@ static void judge_growth(struct record_end *end, const struct mmt_record_progres
 	end->growth_of = by_pss ? "Pss" : "RSS";
 	if (!progress->pss_reading_count && progress->resident_processes > 1)
 		end->growth_of = "sum of RSS";
+	return by_pss;
+}
+
+/* The recording ends, or `watch` begins another one first. */
+static void check_conditions(struct record_context *record, const struct mmt_record_progress *progress, bool by_pss)
+{
+	const char *met =
+	    stop_when_check(record->conditions, progress, by_pss ? progress->pss_readings : progress->resident_readings,
+			    by_pss ? progress->pss_reading_count : progress->resident_reading_count);
+
+	if (!met)
+		return;
+	clear_progress(record);
+	message(record->command, "%s", met);
+	if (!is_followed(record->command))
+		stop_signals_stop();
+	else if (dprintf(record->ready_fd, "%s\n", met) < 0)
+		message(record->command, "warning: %s: %s", met, strerror(errno));
 }
 
 /* Rewrites the status line every second. The last call has the last readings. */
@@ -202,7 +223,7 @@ static void show_progress(void *context, const struct mmt_record_progress *progr
 	struct status_line line = {0};
 	char text[MMT_SIZE_TEXT];
 
-	judge_growth(&record->end, progress);
+	check_conditions(record, progress, judge_growth(&record->end, progress));
 	if (!record->shows_progress)
 		return;
 	line.width = terminal_width(STDERR_FILENO) - 1;
@@ -291,7 +312,7 @@ static void show_start(void *context)
 	struct record_context *record = context;
 	const struct mmt_record_options *options = record->options;
 
-	if (!record->quiet) {
+	if (!record->quiet && !is_followed(record->command)) {
 		fputs(options->wait_name ? "mmtrace record: waiting for a new " : "mmtrace record: recording ", stderr);
 		mmt_write_escaped(options->wait_name ? options->wait_name : "", stderr);
 		put_numbered("pid", options->pids, options->pid_count);
@@ -317,6 +338,8 @@ static void show_start(void *context)
 	if (record->ready_fd >= 0) {
 		if (write(record->ready_fd, "recording\n", 10) < 0)
 			message(record->command, "warning: --ready-fd %d: %s", record->ready_fd, strerror(errno));
+		if (is_followed(record->command))
+			return;
 		close(record->ready_fd);
 	}
 	record->ready_fd = -1;
@@ -530,9 +553,13 @@ static int conclude(const struct command *command, const struct record_arguments
 	end->stop_signal = stop_signals_number(options->stop_fd);
 	while (stop_signals_number(options->stop_fd))
 		;
+	/* What follows takes longer than to begin the next one. */
+	if (is_followed(command) && end->summary->end != MMT_RECORD_END_STOPPED)
+		(void)dprintf((int)arguments->ready_fd, "%s\n",
+			      end->summary->end == MMT_RECORD_END_TARGET_ENDED ? "ended" : "full");
 	if (!removed && !arguments->quiet)
 		record_end_put_reason(end);
-	else if (end->summary->end == MMT_RECORD_END_SIZE && is_followed(command))
+	else if (end->summary->end == MMT_RECORD_END_SIZE && is_followed(command) && arguments->raw)
 		message(command, "recording stopped: maximum size reached; --max-size changes it");
 	/* The signal may come when the packed recording has just replaced it. */
 	if (packs)
@@ -576,6 +603,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	struct record_context context = {.command = command,
 					 .options = options,
 					 .quiet = arguments->quiet,
+					 .conditions = &arguments->conditions,
 					 .ready_fd = arguments->ready_fd ? (int)arguments->ready_fd : -1,
 					 .end = {.options = options, .summary = &summary}};
 	struct mmt_error *error, *write_error = NULL;
@@ -593,7 +621,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	context.shows_progress = !arguments->quiet && !options->command && isatty(STDERR_FILENO);
 	options->context = &context;
 	options->stop_fd = stop_signals_catch();
-	options->mark_fd = stop_signals_marks();
+	options->mark_fd = stop_signals_marks(SIGUSR1);
 	options->command_ignores = stop_signals_ignored;
 	options->command_blocks = stop_signals_blocked;
 	if (options->stop_fd < 0 || options->mark_fd < 0) {
@@ -741,6 +769,10 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "stop after TIME: 10s, 500ms, 2m, 1h", .group = "How long"),
 	    OPTION(0, "max-size", value_size, &arguments->options.max_bytes, "SIZE",
 		   "stop when SIZE is written: 100M, 2G", .rare = true),
+	    OPTION(0, "stop-when", stop_when_parse, &arguments->conditions, STOP_WHEN_ARGUMENT,
+		   "stop when this comes true: RSS, its growth, or the use of the control group's limit; may be "
+		   "repeated",
+		   .rare = true),
 	    OPTION('g', "call-graph", parse_call_graph, &arguments->options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
 		   .group = "Stacks and names", .rare = true),

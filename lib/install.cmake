@@ -39,9 +39,11 @@ install(CODE "
 install(FILES cmd/completion/mmtrace.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME mmtrace)
 install(FILES cmd/completion/_mmtrace DESTINATION ${MMTRACE_ZSH_COMPLETIONS})
 install(FILES cmd/completion/mmtrace.fish DESTINATION ${MMTRACE_FISH_COMPLETIONS})
-# For users without privileges; both have no effect until an administrator enables them.
-configure_file(cmd/mmtrace-setup.service.in mmtrace-setup.service @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/mmtrace-setup.service DESTINATION lib/systemd/system)
+# These have no effect until an administrator enables them.
+foreach(unit mmtrace-setup.service mmtrace-watch@.service)
+  configure_file(cmd/${unit}.in ${unit} @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${unit} DESTINATION lib/systemd/system)
+endforeach()
 install(FILES cmd/60-mmtrace.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 file(GLOB man_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.[1357])
 foreach(page ${man_pages})

@@ -80,6 +80,11 @@ int stop_signals_catch(void)
 	return ends[0];
 }
 
+void stop_signals_stop(void)
+{
+	handle_signal(SIGTERM);
+}
+
 static void write_last_words(int number)
 {
 	progress_wipe();
@@ -99,7 +104,7 @@ void stop_signals_end_with(const char *text)
 	}
 }
 
-int stop_signals_marks(void)
+int stop_signals_marks(int number)
 {
 	struct sigaction action = {.sa_handler = handle_mark, .sa_flags = SA_RESTART};
 	int ends[2];
@@ -107,7 +112,7 @@ int stop_signals_marks(void)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -1;
 	mark_end = ends[1];
-	return sigaction(SIGUSR1, &action, NULL) == 0 ? ends[0] : -1;
+	return sigaction(number, &action, NULL) == 0 ? ends[0] : -1;
 }
 
 static void pass_over(int number)

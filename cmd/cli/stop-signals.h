@@ -17,8 +17,11 @@ int stop_signals_catch(void);
 /* The signals end the process again, after writing `text`, which must stay valid, on standard error. */
 void stop_signals_end_with(const char *text);
 
-/* From now on SIGUSR1 writes its time to the returned non-blocking descriptor. -1 and errno on failure. */
-int stop_signals_marks(void);
+/* Makes that descriptor readable, as SIGTERM does. */
+void stop_signals_stop(void);
+
+/* From now on the signal writes its time to the returned non-blocking descriptor. -1 and errno on failure. */
+int stop_signals_marks(int number);
 
 /* From now on the signal has no effect. */
 void stop_signals_survive(int number);

@@ -73,6 +73,9 @@ struct mmt_record_progress {
 	/* The Pss of several processes at some of these times; none of one process, or if the kernel does not say. */
 	const struct mmt_resident_reading *pss_readings;
 	size_t pss_reading_count;
+	/* Of the control group that is nearest to its limit: anonymous, shared and kernel memory. The limit is 0 if there
+	   is none, or it is not known. */
+	uint64_t group_bytes, group_limit_bytes;
 };
 
 /* Where the events are opened. Events on CPUs see all processes, or those of control groups; mmtrace discards those of

@@ -11,6 +11,7 @@
 #include "../../cmd/pack.c"
 #include "../../cmd/record-end.c"
 #include "../../cmd/record.c"
+#include "../../cmd/stop-when.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
 #include "../../cmd/cli/terminal.c"
@@ -62,11 +63,59 @@ START_TEST(size_of_several_processes)
 }
 END_TEST
 
+/* A condition comes true once, when it has been false before in the same recording. */
+START_TEST(conditions)
+{
+	static const char *const good[] = {"rss>100M", "rss>2G", "growth>50M/10s", "group>90%"};
+	static const char *const bad[] = {"",	       "rss",	     "rss>",	    "rss>-1",	      "rss>1M/1s",
+					  "growth>1M", "growth>/1s", "growth>1M/0", "growth>1M/1s/1", "group>0%",
+					  "group>90",  "group>101%", "group>-1%",   "group> 1%",      "other>1M",
+					  " rss>1M"};
+	static const struct {
+		uint64_t second, resident, swapped, group;
+		const char *comes_true;
+	} steps[] = {
+	    {0, 90, 0, 95, NULL}, /* the group was never below */
+	    {5, 101, 0, 89, "rss>100M"},
+	    {6, 90, 0, 90, NULL},		/* not more than */
+	    {8, 110, 31, 89, "growth>50M/10s"}, /* 141 in all: from the least, which is not the first */
+	    {20, 150, 0, 89, NULL},
+	    {30, 170, 0, 91, "group>90%"},
+	    {60, 110, 0, 91, NULL},
+	    {99, 250, 0, 91, NULL},
+	};
+	struct mmt_resident_reading readings[8];
+	struct stop_conditions given = {0};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		ck_assert_msg(stop_when_parse(bad[i], &given) != NULL, "%s", bad[i]);
+	ck_assert_uint_eq(given.count, 0);
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		ck_assert_msg(!stop_when_parse(good[i], &given), "%s", good[i]);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		struct mmt_record_progress progress = {.group_bytes = steps[i].group * MEBIBYTE,
+						       .group_limit_bytes = 100 * MEBIBYTE};
+		const char *text;
+
+		readings[i] = (struct mmt_resident_reading){.time_ns = steps[i].second * 1000000000,
+							    .resident_bytes = steps[i].resident * MEBIBYTE,
+							    .swapped_bytes = steps[i].swapped * MEBIBYTE};
+		text = stop_when_check(&given, &progress, readings, i + 1);
+		ck_assert_pstr_eq(text, steps[i].comes_true);
+	}
+	ck_assert_ptr_null(stop_when_check(&given, &(struct mmt_record_progress){0}, readings, 0));
+	while (given.count < STOP_CONDITIONS_MAX)
+		ck_assert_ptr_null(stop_when_parse("rss>1M", &given));
+	ck_assert_ptr_nonnull(stop_when_parse("rss>1M", &given));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("status line");
 	TCase *cases = add_tcase(suite, "status line");
 
 	tcase_add_test(cases, size_of_several_processes);
+	tcase_add_test(cases, conditions);
 	return suite;
 }

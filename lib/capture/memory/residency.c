@@ -454,6 +454,25 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 		       : NULL;
 }
 
+/* Keep the group that is nearest to its limit for the callback of the caller. Its use is that of the report. */
+static void keep_fullest(struct mmt_record_progress *progress, const uint64_t figures[NOTE_GROUP_FIGURES])
+{
+	static const unsigned parts[] = {NOTE_GROUP_ANON, NOTE_GROUP_SHMEM, NOTE_GROUP_KERNEL};
+	uint64_t limit = figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST], used = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		uint64_t figure = figures[parts[i] - NOTE_GROUP_FIRST];
+
+		used += figure == GROUP_MEMORY_NONE ? 0 : figure;
+	}
+	if (limit == GROUP_MEMORY_NONE || !limit ||
+	    (progress->group_limit_bytes && (double)used / (double)limit < (double)progress->group_bytes /
+										(double)progress->group_limit_bytes))
+		return;
+	progress->group_bytes = used;
+	progress->group_limit_bytes = limit;
+}
+
 /* Note the counters of a control group. False: it is gone. */
 static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_ns, uint64_t reading,
 		       struct mmt_error **error_ret)
@@ -465,6 +484,7 @@ static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_n
 
 	if (!group_memory_read(memory, figures))
 		return false;
+	keep_fullest(&recorder->progress, figures);
 	(void)cgroup_path(memory->directory, path, sizeof(path));
 	/* When the targets have ended, only the counters still tell about them. */
 	if (recorder->cgroup < 0 && !recorder->jobs.memory->resident_series.processes)
@@ -506,6 +526,7 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 				 "the processes were in too many control groups: the counters of %zu are recorded",
 				 groups->items.count);
 	groups->reported = groups->left_out;
+	recorder->progress.group_limit_bytes = 0;
 	for (size_t i = 0; !error && i < groups->items.count; i++) {
 		if (groups->items.items[i].noted && groups->items.items[i].directory >= 0 &&
 		    !note_group(recorder, i, now_ns, reading, &error))

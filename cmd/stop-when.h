@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Conditions on memory that end a recording: --stop-when of `record`, --when of `watch`. */
+#pragma once
+
+#include <mmtrace/record.h>
+
+#define STOP_CONDITIONS_MAX 16
+
+struct stop_condition {
+	const char *text; /* as given, which is not owned */
+	uint64_t limit;	  /* bytes, or of a control group hundredths */
+	uint64_t window_ns;
+	bool was_false; /* in this recording: only then it comes true */
+	bool met;
+};
+
+struct stop_conditions {
+	struct stop_condition items[STOP_CONDITIONS_MAX];
+	size_t count;
+};
+
+#define STOP_WHEN_ARGUMENT "rss>SIZE|growth>SIZE/TIME|group>N%"
+
+/* For an option table; `conditions` gets another one. */
+const char *stop_when_parse(const char *text, void *conditions);
+
+/* Returns the text of a condition that has come true since the last call; NULL: none has. `readings` are those of
+ * `progress`, of RSS or of Pss. */
+const char *stop_when_check(struct stop_conditions *conditions, const struct mmt_record_progress *progress,
+			    const struct mmt_resident_reading *readings, size_t count);
