@@ -22,16 +22,6 @@ bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence)
 	return true;
 }
 
-/* Whether records of this CPU (-1: any) were lost after the event with this sequence. */
-static bool lost_since(const struct lost_events *lost, int32_t cpu, uint64_t sequence)
-{
-	if (lost->anywhere <= sequence)
-		return false;
-	if (cpu < 0 || lost->everywhere > sequence)
-		return true;
-	return (size_t)cpu < lost->latest.count && lost->latest.items[cpu] > sequence;
-}
-
 #define BYTES_KEPT_MAX 16384 /* free larger buffers: they would add up in programs with many threads */
 
 static struct mmt_error *keep_stack(struct kept_sample *kept, const struct event_stack *stack)
@@ -103,25 +93,27 @@ static void release(struct kept_sample *kept)
 		vector_deinit(&kept->bytes);
 }
 
-static bool same_registers(const struct register_values *left, const struct register_values *right)
-{
-	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
-		if ((left->known & right->known) >> i & 1 && left->values[i] != right->values[i])
-			return false;
-	}
-	return true;
-}
-
 bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost)
 {
 	const struct event_stack *left = &kept->stack, *right = &event->call.stack;
 	size_t common = smaller_of(left->byte_count, right->byte_count);
 
-	return kept->present && kept->call == event->call.call && kept->result == event->call.result &&
-	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
-	       same_registers(&left->registers, &right->registers) &&
-	       (!left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, common)) &&
-	       !lost_since(lost, kept->cpu, kept->sequence);
+	if (!kept->present || kept->call != event->call.call || kept->result != event->call.result ||
+	    (kept->cpu != event->cpu && kept->cpu >= 0 && event->cpu >= 0))
+		return false;
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
+		if ((left->registers.known & right->registers.known) >> i & 1 &&
+		    left->registers.values[i] != right->registers.values[i])
+			return false;
+	}
+	if (left->bytes && right->bytes && memcmp(left->bytes, right->bytes, common) != 0)
+		return false;
+	/* Nor were records of that CPU (-1: any) lost since. */
+	if (lost->anywhere <= kept->sequence)
+		return true;
+	if (kept->cpu < 0 || lost->everywhere > kept->sequence)
+		return false;
+	return (size_t)kept->cpu >= lost->latest.count || lost->latest.items[kept->cpu] <= kept->sequence;
 }
 
 void kept_sample_deinit(struct kept_sample *kept)
