@@ -38,30 +38,11 @@ uint32_t replay_calls_kind(const struct replay *replay, const struct space_inter
 	return classes_kind(class, interval);
 }
 
-/* The first PROT_NONE interval that a call to mprotect would make accessible; NULL: none. */
-static const struct space_interval *find_reserved(const struct space *space, const struct thread_state *state,
-						  const struct event *event)
-{
-	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
-	const struct space_interval *interval;
-
-	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
-		return NULL;
-	/* A call that failed has an effect only if an MMAP2 record shows it or if it failed with ENOMEM at a hole. */
-	if (has_failed(event) && event->call.result != -ENOMEM && !state->mmap2_records.count)
-		return NULL;
-	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
-	     position = interval->end) {
-		if (!interval->attributes.protection)
-			return interval;
-	}
-	return NULL;
-}
-
 /* The commit number must exist before the call makes the bytes accessible, so that equal neighbours merge. */
 static struct mmt_error *find_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
 				     const struct process *process, uint32_t stack, uint32_t *commit_ret)
 {
+	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
 	const struct space_interval *reserved, *first;
 	const struct allocation *allocation;
 	struct space_interval accessible;
@@ -70,14 +51,22 @@ static struct mmt_error *find_commit(struct replay *replay, const struct thread_
 	*commit_ret = COMMIT_WITH_ALLOCATION;
 	if (call_describe(event->call.call)->effect != CALL_PROTECTS)
 		return NULL;
-	first = space_find(process->space, event->call.arguments[0]);
+	first = space_find(process->space, start);
 	if (first && first->attributes.protection && !first->attributes.shared &&
 	    !(first->attributes.protection & PROT_WRITE) && (event->call.arguments[2] & PROT_WRITE) &&
 	    !has_failed(event))
 		replay->made_writable_bytes =
 		    saturating_add(replay->made_writable_bytes, event->call.arguments[1], UINT64_MAX);
-	reserved = find_reserved(process->space, state, event);
-	if (!reserved)
+	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
+		return NULL;
+	/* A call that failed has an effect only if an MMAP2 record shows it or if it failed with ENOMEM at a hole. */
+	if (has_failed(event) && event->call.result != -ENOMEM && !state->mmap2_records.count)
+		return NULL;
+	/* The first interval that the call makes accessible. */
+	reserved = space_next(process->space, start);
+	while (reserved && reserved->start < end && reserved->attributes.protection)
+		reserved = space_next(process->space, reserved->end);
+	if (!reserved || reserved->start >= end)
 		return NULL;
 	/* The bytes keep their kind, unless they become code. */
 	accessible = *reserved;
