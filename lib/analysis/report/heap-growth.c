@@ -182,42 +182,23 @@ static struct mmt_error *find_kinds(struct resolver *code, const struct space *s
 
 /* A process whose censuses are compared. */
 struct heap_trend {
-	const struct mmt_heap_census *last;
-	size_t count, in_use_grew, free_grew;
+	size_t in_use_grew, free_grew;
 	uint64_t free_low, free_high, in_use_low, in_use_high;
 };
 
-static void add_reading(struct heap_trend *trend, const struct mmt_heap_census *census)
+static enum mmt_heap_verdict judge(const struct mmt_heap *heap, const struct heap_trend *trend)
 {
-	uint64_t free_bytes = mmt_heap_free_bytes(census);
-
-	if (!trend->count++) {
-		trend->in_use_low = census->in_use_low;
-		trend->free_low = free_bytes;
-	} else {
-		trend->in_use_grew += census->in_use_low > trend->last->in_use_high;
-		trend->free_grew += free_bytes > mmt_heap_free_bytes(trend->last);
-	}
-	trend->in_use_low = smaller_of(trend->in_use_low, census->in_use_low);
-	trend->in_use_high = larger_of(trend->in_use_high, census->in_use_high);
-	trend->free_low = smaller_of(trend->free_low, free_bytes);
-	trend->free_high = larger_of(trend->free_high, free_bytes);
-	trend->last = census;
-}
-
-static enum mmt_heap_verdict judge(const struct heap_trend *trend)
-{
-	uint64_t noise = trend->last->mapped_bytes / LEVEL_SHARE;
+	uint64_t noise = heap->end->mapped_bytes / LEVEL_SHARE;
 	uint64_t in_use = trend->in_use_high - trend->in_use_low, free_bytes = trend->free_high - trend->free_low;
 
 	noise = larger_of(noise, LEVEL_BYTES);
-	if (trend->count < CENSUSES_MIN)
+	if (heap->census_count < CENSUSES_MIN)
 		return MMT_HEAP_NO_VERDICT;
 	if (in_use <= noise && free_bytes <= noise)
 		return MMT_HEAP_LEVEL;
-	if (in_use > noise && trend->in_use_grew == trend->count - 1)
+	if (in_use > noise && trend->in_use_grew == heap->census_count - 1)
 		return MMT_HEAP_IN_USE_GROWS;
-	if (free_bytes > noise && trend->free_grew == trend->count - 1)
+	if (free_bytes > noise && trend->free_grew == heap->census_count - 1)
 		return MMT_HEAP_FREE_GROWS;
 	return MMT_HEAP_NO_VERDICT;
 }
@@ -297,11 +278,12 @@ static void compare_censuses(const censuses *sorted, const struct process *proce
 {
 	/* A child that only forks has inherited its heap. */
 	bool is_new = process->program_ns > process->started_ns && process->program_ns > report->from_ns;
-	struct heap_trend trend = {0};
+	struct heap_trend trend = {.free_low = UINT64_MAX, .in_use_low = UINT64_MAX};
 
 	heap->start = is_new && !report->windowed ? &empty : NULL;
 	for (size_t i = first_of(sorted, process); i < sorted->count && sorted->items[i]->pid == process->pid; i++) {
 		const struct mmt_heap_census *census = sorted->items[i];
+		uint64_t free_bytes = mmt_heap_free_bytes(census);
 
 		if (!is_of(process, census) ||
 		    (report->windowed && (census->time_ns < report->from_ns || census->time_ns > report->to_ns)))
@@ -310,14 +292,19 @@ static void compare_censuses(const censuses *sorted, const struct process *proce
 			heap->end = heap->end ? heap->end : census;
 			continue;
 		}
-		add_reading(&trend, census);
-		if (trend.count > 1 && !heap->start)
-			heap->start = heap->end;
+		if (heap->census_count++) {
+			trend.in_use_grew += census->in_use_low > heap->end->in_use_high;
+			trend.free_grew += free_bytes > mmt_heap_free_bytes(heap->end);
+			heap->start = heap->start ? heap->start : heap->end;
+		}
+		trend.in_use_low = smaller_of(trend.in_use_low, census->in_use_low);
+		trend.in_use_high = larger_of(trend.in_use_high, census->in_use_high);
+		trend.free_low = smaller_of(trend.free_low, free_bytes);
+		trend.free_high = larger_of(trend.free_high, free_bytes);
 		heap->end = census;
 	}
-	heap->census_count = trend.count;
-	if (trend.count)
-		heap->verdict = judge(&trend);
+	if (heap->census_count)
+		heap->verdict = judge(heap, &trend);
 }
 
 /* By how much it changed, or its size. Heaps of which only that is known come last. */
