@@ -206,37 +206,30 @@ static void forget_end(struct process_pages *pages)
 	pages->end_known = pages->all.parts_known = pages->alone.parts_known = false;
 }
 
-/* Processes that ended have nothing. */
-static struct mmt_error *note_use(struct page_readings *readings, struct process_pages *pages, struct map *use,
-				  uint64_t time_ns, uint64_t before_ns)
-{
-	struct map none = {0};
-	bool begins = row_uses_begin(&readings->uses, start_of(readings->rows->replay), time_ns, before_ns);
-	struct mmt_error *error = row_uses_change(&readings->uses, &pages->use, use);
-
-	map_each(slot, &readings->processes, !error && begins) {
-		pages = slot->pointer;
-		if (pages->process->ended)
-			error = row_uses_change(&readings->uses, &pages->use, &none);
-	}
-	return error;
-}
-
 /* Take a complete reading: all pages of the process at `time_ns`, the time of the model, and which of them are shared
  * (NULL: not known). `is_replaced`: a reading of the end follows, so no parts are needed. */
 static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
 				      const resident_runs *runs, const resident_runs *shared, uint64_t time_ns,
 				      uint64_t resident_bytes, bool is_replaced)
 {
-	struct map use = {0};
+	struct map use = {0}, none = {0};
 	struct mmt_error *error;
 	uint64_t before_ns = pages->resident.time_ns;
+	bool begins;
 
 	forget_end(pages);
 	pages->resident.time_ns = time_ns;
-	error = resident_sums_add(&pages->resident, readings->rows, pages->process, runs, &use)
-		    ?: note_use(readings, pages, &use, time_ns, before_ns);
+	error = resident_sums_add(&pages->resident, readings->rows, pages->process, runs, &use);
+	begins = !error && row_uses_begin(&readings->uses, start_of(readings->rows->replay), time_ns, before_ns);
+	error = error ?: row_uses_change(&readings->uses, &pages->use, &use);
 	map_deinit(&use);
+	/* Processes that ended have nothing. */
+	map_each(slot, &readings->processes, !error && begins) {
+		struct process_pages *other = slot->pointer;
+
+		if (other->process->ended)
+			error = row_uses_change(&readings->uses, &other->use, &none);
+	}
 	pages->end_known = true;
 	pages->all.end_bytes = resident_bytes;
 	pages->all.parts_known = !is_replaced && pages->all.start_known && resident_bytes && !pages->moves_unknown;

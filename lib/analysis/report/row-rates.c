@@ -87,24 +87,18 @@ static unsigned point_of(const struct mmt_report *report, uint64_t time_ns, doub
 	return point > 0 ? point < count ? (unsigned)point : count : 0;
 }
 
-/* Of processes that end together, only the readings before count, as in the verdict. */
-static size_t count_uses(const struct row_uses *uses, const struct mmt_report *report)
-{
-	size_t count = report->resident_reading_count;
-
-	return count && report->resident_readings[count - 1].time_ns > report->growth.end_ns
-		   ? partition_point(uses->count, i, uses->times_ns[i] <= report->growth.end_ns)
-		   : uses->count;
-}
-
 bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
 		   uint32_t number, uint64_t *bytes_ret, unsigned count, unsigned *first_ret, unsigned *end_ret)
 {
 	const struct row_uses *uses = resident ? resident->uses : NULL;
 	double step_ns = (double)(report->to_ns - report->from_ns) / count;
 	uint64_t used[ROW_USES_MAX];
-	size_t next = 1, use_count = uses ? count_uses(uses, report) : 0;
+	size_t next = 1, use_count = uses ? uses->count : 0, readings = report->resident_reading_count;
 	unsigned at;
+
+	/* Of processes that end together, only the readings before count, as in the verdict. */
+	if (readings && report->resident_readings[readings - 1].time_ns > report->growth.end_ns)
+		use_count = partition_point(use_count, i, uses->times_ns[i] <= report->growth.end_ns);
 
 	/* What is swapped out is only known at the end. */
 	if (use_count < 3 || uses->changes >= LIMIT_USE_CHANGES || row->swapped_bytes)

@@ -294,13 +294,6 @@ static double late_growth(const uint64_t *points)
 	return (double)points[COMMIT_POINTS - 1] - (double)points[COMMIT_POINTS / 2 - 1];
 }
 
-/* Whether few mappings are left, which are larger than those that were unmapped. */
-static bool is_replaced_by_larger(const struct mmt_row *row)
-{
-	return row->verdict == MMT_ROW_TRAFFIC && row->unfreed_count && row->unfreed_count < VERDICT_COUNT &&
-	       row->freed_count && row->smallest_bytes > row->freed_bytes / row->freed_count;
-}
-
 /* Memory that grows because pages are touched that were mapped before: it may be a buffer that fills. Or each mapping
  * is unmapped soon, for a larger one: a table that grows. `committed`: what was mapped, and made accessible, over time;
  * NULL: no more than was mapped. */
@@ -308,7 +301,9 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 		      const uint64_t *committed, struct mmt_row *row)
 {
 	uint64_t points[COMMIT_POINTS], mapped[COMMIT_POINTS];
-	bool replaced = is_replaced_by_larger(row);
+	/* Few mappings are left, which are larger than those that were unmapped. */
+	bool replaced = row->verdict == MMT_ROW_TRAFFIC && row->unfreed_count && row->unfreed_count < VERDICT_COUNT &&
+			row->freed_count && row->smallest_bytes > row->freed_bytes / row->freed_count;
 	double grown, made_accessible, late;
 	const uint64_t *late_bytes;
 	unsigned first = 0, end;

@@ -166,12 +166,18 @@ struct parts {
 	struct mmt_part *items; /* by id */
 };
 
-static struct mmt_error *describe_part(const struct parts *parts, const struct part_key *key, struct mmt_part *part)
+static struct mmt_error *find_part(struct parts *parts, const struct part_key *key, uint32_t *id_ret)
 {
 	const struct rows *rows = parts->rows;
 	const struct thread *thread =
 	    key->thread < rows->replay->threads.count ? rows->replay->threads.items[key->thread] : NULL;
+	size_t count = parts->keys.count;
+	struct mmt_part *part;
 
+	*id_ret = intern_put(&parts->keys, key, sizeof(*key));
+	if (*id_ret != count)
+		return *id_ret == INTERN_NONE ? &error_no_memory : NULL;
+	part = &parts->items[count];
 	*part = (struct mmt_part){
 	    .row = key->row,
 	    .process = key->process,
@@ -184,16 +190,6 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 	    .resident_bytes = MMT_UNKNOWN,
 	    .resident_before_bytes = MMT_UNKNOWN};
 	return part->thread.name && (part->file || !key->path) ? NULL : &error_no_memory;
-}
-
-static struct mmt_error *find_part(struct parts *parts, const struct part_key *key, uint32_t *id_ret)
-{
-	size_t count = parts->keys.count;
-
-	*id_ret = intern_put(&parts->keys, key, sizeof(*key));
-	if (*id_ret == INTERN_NONE)
-		return &error_no_memory;
-	return *id_ret == count ? describe_part(parts, key, &parts->items[count]) : NULL;
 }
 
 /* By touch: what a process touched has no time, and so no lifetimes. */
