@@ -435,16 +435,6 @@ static int start_next(struct screen *screen)
 	return -1;
 }
 
-/* The time that has passed on the screen passes in a recording that is replayed. */
-static void pass_time(struct screen *screen)
-{
-	uint64_t now_ns = clock_ns();
-
-	if (screen->top->replays && !screen->paused && !screen->top->ended)
-		screen->top->at_ns += (now_ns - screen->passed_ns) * screen->speed;
-	screen->passed_ns = now_ns;
-}
-
 static int show(struct screen *screen, int stop_fd, int recorder_fd)
 {
 	struct top *top = screen->top;
@@ -458,6 +448,7 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 		};
 		struct winsize size = {0};
 		struct timespec timeout;
+		uint64_t now_ns;
 		int wait, status;
 
 		if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col || !size.ws_row)
@@ -474,7 +465,11 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 			screen->passed_ns = clock_ns();
 			continue;
 		}
-		pass_time(screen);
+		now_ns = clock_ns();
+		/* The time that has passed on the screen passes in a recording that is replayed. */
+		if (top->replays && !screen->paused && !top->ended)
+			top->at_ns += (now_ns - screen->passed_ns) * screen->speed;
+		screen->passed_ns = now_ns;
 		if (ready[0].revents) {
 			status = stop_signals_number(stop_fd);
 			return status == SIGINT ? EXIT_OK : EXIT_SIGNAL + status;
