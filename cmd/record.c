@@ -212,8 +212,8 @@ static void check_conditions(struct record_context *record, const struct mmt_rec
 	message(record->command, "%s", met);
 	if (!is_followed(record->command))
 		stop_signals_stop();
-	else if (dprintf(record->ready_fd, "%s\n", met) < 0)
-		message(record->command, "warning: %s: %s", met, strerror(errno));
+	else
+		(void)dprintf(record->ready_fd, "%s\n", met); /* it may not need to know any more */
 }
 
 /* Rewrites the status line every second. The last call has the last readings. */

@@ -14,7 +14,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,22 +25,21 @@
 #include "stop-when.h"
 
 #define NS_PER_SECOND 1000000000ULL
-#define RECORDINGS_MAX 8  /* at a time */
+#define RECORDERS_MAX 8	  /* at a time: one that records, and others that pack or run a program */
 #define RECORDING_SHARE 8 /* of the directory's size: the largest that a recording gets */
 #define BYTES_MIN (8ULL << 20)
-#define SHORT_NS (5 * NS_PER_SECOND) /* a shorter recording, on a full disk, delays the next one */
+#define SHORT_NS (5 * NS_PER_SECOND) /* a shorter recording, as on a full disk, delays the next one */
 #define DELAY_NS_MAX (64 * NS_PER_SECOND)
-#define RESEND_NS NS_PER_SECOND /* a recorder that just starts may lose the signal to stop */
-#define NAME_LENGTH 20		/* of 20261130T221500.123Z */
+#define TICK_MILLISECONDS 100
+#define NAME_LENGTH 20 /* of 20261130T221500.123Z */
 
-/* From the start of its recorder to the end of the program of --run. */
-struct recording {
-	pid_t pid;    /* of the recorder, then of the process that runs the program; 0: none */
-	int ended_fd; /* readable when that has ended */
-	int said_fd;  /* what the recorder says, a line each; -1: it has ended */
+/* A recorder, which after the recording also writes the page and runs the program. */
+struct recorder {
+	pid_t pid; /* 0: none */
+	int fd;	   /* it says that it records, which conditions come true, and that it ends; then it is told why */
 	uint64_t start_ns;
 	char path[PATH_MAX];
-	char reason[64]; /* why it ends; "": it goes on */
+	char reason[64]; /* why the recording must end; "": it goes on */
 };
 
 struct watch {
@@ -49,15 +48,15 @@ struct watch {
 	struct value_words names;
 	struct stop_conditions conditions;
 	const char *cgroup, *output, *program;
-	bool tree, all_cpus, quiet;
+	bool all_cpus, quiet;
 	char **options;	    /* more of `record`; ends with NULL */
 	const char **words; /* of the command line of a recorder */
 	char (*numbers)[16];
 	uint64_t every_ns, max_bytes;
 	int directory;
-	struct recording recordings[RECORDINGS_MAX];
-	struct recording *current, *next; /* that records, and that starts; NULL: none */
-	uint64_t retry_ns, delay_ns;	  /* do not start one before; how long to wait after the next failure */
+	struct recorder current, next; /* that records, and that starts */
+	unsigned recorders;	       /* these, and those that have recorded */
+	uint64_t retry_ns, delay_ns;   /* do not start one before; how long to wait after the next failure */
 	bool has_begun, waits, ends;
 	int status; /* of a recorder that could not begin */
 };
@@ -71,21 +70,11 @@ static int is_ours(const struct dirent *entry)
 	       name[NAME_LENGTH - 1] == 'Z';
 }
 
-static bool is_in_use(const struct watch *watch, const char *name)
-{
-	for (size_t i = 0; i < RECORDINGS_MAX; i++) {
-		const struct recording *recording = &watch->recordings[i];
-
-		if (recording->pid && !strncmp(strrchr(recording->path, '/') + 1, name, NAME_LENGTH))
-			return true;
-	}
-	return false;
-}
-
 /* Removes the oldest recordings, to leave room for one that is written, and one that is packed into a second file. */
 static void make_room(const struct watch *watch)
 {
 	uint64_t limit = watch->max_bytes - 3 * (watch->max_bytes / RECORDING_SHARE), total = 0;
+	const char *written = watch->current.pid ? strrchr(watch->current.path, '/') + 1 : "";
 	struct dirent **entries;
 	int count = scandirat(watch->directory, ".", &entries, is_ours, alphasort);
 	struct stat status;
@@ -93,7 +82,7 @@ static void make_room(const struct watch *watch)
 	for (int i = count - 1; i >= 0; i--) {
 		if (fstatat(watch->directory, entries[i]->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
 			total += (uint64_t)status.st_size;
-		if (total > limit && !is_in_use(watch, entries[i]->d_name))
+		if (total > limit && strcmp(entries[i]->d_name, written) != 0)
 			(void)unlinkat(watch->directory, entries[i]->d_name, 0);
 		free(entries[i]);
 	}
@@ -102,17 +91,16 @@ static void make_room(const struct watch *watch)
 }
 
 /* Writes the command line of a recorder for what exists of the targets. Returns its length; 0: nothing does. */
-static size_t make_command_line(struct watch *watch, const struct recording *recording)
+static size_t make_command_line(struct watch *watch, const char *path, int fd)
 {
-	static char said_text[16], bytes_text[24];
-	const char *const first[] = {"record",	 "-o",	       recording->path, "--max-size",
-				     bytes_text, "--ready-fd", said_text};
+	static char fd_text[16], bytes_text[24];
+	const char *const first[] = {"record", "-o", path, "--max-size", bytes_text, "--ready-fd", fd_text};
 	const char **words = watch->words;
 	size_t count = sizeof(first) / sizeof(*first);
 	bool found = watch->cgroup || watch->all_cpus;
 
 	memcpy(words, first, sizeof(first));
-	snprintf(said_text, sizeof(said_text), "%d", recording->said_fd);
+	snprintf(fd_text, sizeof(fd_text), "%d", fd);
 	snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, watch->max_bytes / RECORDING_SHARE);
 	for (size_t i = 0; i < watch->pids.count; i++) {
 		/* The first recorder says what is wrong with them. */
@@ -141,8 +129,6 @@ static size_t make_command_line(struct watch *watch, const struct recording *rec
 	}
 	if (watch->all_cpus)
 		words[count++] = "--all-cpus";
-	if (watch->tree)
-		words[count++] = "--tree";
 	if (watch->quiet)
 		words[count++] = "-q";
 	for (size_t i = 0; i < watch->conditions.count; i++) {
@@ -155,36 +141,53 @@ static size_t make_command_line(struct watch *watch, const struct recording *rec
 	return found ? count : 0;
 }
 
-/* Forks a process that is stopped with this one. Returns whether this is the child. */
-static bool fork_for(struct watch *watch, struct recording *recording)
+/* In the child: writes a page if something has happened, and runs the user's program. */
+static void conclude(const struct watch *watch, const char *path, const char *reason)
 {
-	pid_t parent = getpid();
+	static const char *const usual[] = {"interval", "stopped", "ended", "full", NULL};
+	char page[PATH_MAX + 8];
+	pid_t child;
 
-	fflush(stderr);
-	recording->pid = fork();
-	if (recording->pid == 0) {
-		/* Signals from the terminal reach only the parent, which then sends SIGTERM. */
-		(void)setpgid(0, 0);
-		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-		signal(SIGINT, SIG_DFL);
-		signal(SIGTERM, SIG_DFL);
-		signal(SIGHUP, SIG_DFL);
-		/* Otherwise the next mmtrace would find the directory in use. */
-		close(watch->directory);
-		if (getppid() != parent)
+	if (value_choice(usual, reason, strlen(reason)) < 0) {
+		snprintf(page, sizeof(page), "%.*s.html", (int)(strlen(path) - strlen(".data")), path);
+		child = fork();
+		if (child == 0) {
+			execl("/proc/self/exe", "mmtrace", "report", "--html", page, "-i", path, (char *)NULL);
 			_exit(EXIT_UNUSABLE);
-		return true;
+		}
+		while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
 	}
-	if (recording->pid > 0) {
-		recording->ended_fd = (int)syscall(SYS_pidfd_open, recording->pid, 0);
-		if (recording->ended_fd >= 0)
-			return false;
-		(void)kill(recording->pid, SIGKILL);
-		(void)waitpid(recording->pid, NULL, 0);
+	if (!watch->program)
+		return;
+	execlp(watch->program, watch->program, path, reason, (char *)NULL);
+	message(watch->command, "--run: cannot execute %s: %s", watch->program, strerror(errno));
+}
+
+/* In the child. It ends with its parent. */
+static void __attribute__((noreturn))
+run_recorder(const struct watch *watch, const char *path, size_t count, int fd, pid_t parent)
+{
+	char reason[sizeof(watch->current.reason)] = "stopped";
+	int status;
+
+	/* Signals from the terminal reach only the parent, which then sends SIGTERM. */
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	close(watch->directory); /* whose lock it would keep */
+	/* The parent says why before it sends the signal, which may have come too early. */
+	if (getppid() != parent || recv(fd, reason, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
+		_exit(EXIT_UNUSABLE);
+	status = cmd_record(watch->command, (int)count, (char **)(uintptr_t)watch->words);
+	if (access(path, R_OK) == 0) {
+		if (read(fd, reason, sizeof(reason)) > 0)
+			reason[sizeof(reason) - 1] = '\0';
+		conclude(watch, path, reason);
 	}
-	message(watch->command, "cannot start a process: %s", strerror(errno));
-	recording->pid = 0;
-	return false;
+	_exit(status);
 }
 
 static void delay_next(struct watch *watch)
@@ -193,233 +196,165 @@ static void delay_next(struct watch *watch)
 	watch->delay_ns = 2 * watch->delay_ns < DELAY_NS_MAX ? 2 * watch->delay_ns : DELAY_NS_MAX;
 }
 
-/* Starts a recorder, if there is something to record. */
 static void start_recorder(struct watch *watch)
 {
-	struct recording *recording = watch->recordings;
+	struct recorder *next = &watch->next;
+	pid_t parent = getpid();
 	struct timespec now;
 	struct tm utc;
 	char time_text[32] = "";
 	int ends[2];
 	size_t count;
 
-	while (recording < watch->recordings + RECORDINGS_MAX && recording->pid)
-		recording++;
-	if (recording == watch->recordings + RECORDINGS_MAX) {
+	if (watch->recorders == RECORDERS_MAX) {
 		message(watch->command, "warning: %d programs of --run have not ended: no new recording begins before",
-			RECORDINGS_MAX - 1);
+			RECORDERS_MAX - 1);
 		return delay_next(watch);
 	}
 	make_room(watch);
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (gmtime_r(&now.tv_sec, &utc))
-		strftime(time_text, sizeof(time_text), "%Y%m%dT%H%M%S", &utc);
-	if (pipe2(ends, O_CLOEXEC) != 0) {
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
 		message(watch->command, "cannot start a recorder: %s", strerror(errno));
 		return delay_next(watch);
 	}
-	*recording = (struct recording){.start_ns = clock_ns(), .said_fd = ends[1]};
-	snprintf(recording->path, sizeof(recording->path), "%s/%s.%03ldZ.data", watch->output, time_text,
-		 now.tv_nsec / 1000000);
-	count = make_command_line(watch, recording);
-	if (!count && !watch->names.count)
-		watch->ends = !watch->current;
-	else if (!count && !watch->current && !watch->waits && !watch->quiet)
-		message(watch->command, "waiting for a process of that name");
-	watch->waits = !count;
-	if (!count)
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (gmtime_r(&now.tv_sec, &utc))
+		strftime(time_text, sizeof(time_text), "%Y%m%dT%H%M%S", &utc);
+	*next = (struct recorder){.start_ns = clock_ns(), .fd = ends[0]};
+	snprintf(next->path, sizeof(next->path), "%s/%s.%03ldZ.data", watch->output, time_text, now.tv_nsec / 1000000);
+	count = make_command_line(watch, next->path, ends[1]);
+	if (!count) {
+		watch->ends = !watch->names.count && !watch->current.pid;
+		if (!watch->current.pid && !watch->waits && !watch->quiet && !watch->ends)
+			message(watch->command, "waiting for a process of that name");
 		watch->retry_ns = clock_ns() + NS_PER_SECOND;
-	else if (fork_for(watch, recording)) {
-		close(ends[0]);
-		_exit(cmd_record(watch->command, (int)count, (char **)(uintptr_t)watch->words));
+	} else {
+		next->pid = fork();
+		if (next->pid == 0)
+			run_recorder(watch, next->path, count, ends[1], parent);
+		if (next->pid < 0) {
+			message(watch->command, "cannot start a recorder: %s", strerror(errno));
+			next->pid = 0;
+			delay_next(watch);
+		}
 	}
+	watch->waits = !count;
+	watch->recorders += next->pid != 0;
 	close(ends[1]);
-	recording->said_fd = ends[0];
-	if (recording->pid)
-		watch->next = recording;
-	else
+	if (!next->pid)
 		close(ends[0]);
-	if (count && !recording->pid)
-		delay_next(watch);
 }
 
-static void stop_recorder(struct recording *recording, const char *reason)
+/* From here on the recorder needs nothing of this process. `stop`: it still records. */
+static void release(struct recorder *recorder, const char *reason, bool stop)
 {
-	if (!*recording->reason)
-		snprintf(recording->reason, sizeof(recording->reason), "%s", reason);
-	(void)kill(recording->pid, SIGTERM);
+	const char *why = *recorder->reason ? recorder->reason : reason;
+
+	if (!recorder->pid)
+		return;
+	(void)!send(recorder->fd, why, strlen(why) + 1, MSG_NOSIGNAL);
+	if (stop)
+		(void)kill(recorder->pid, SIGTERM);
+	close(recorder->fd);
+	recorder->pid = 0;
 }
 
 /* A line of a recorder: that it records, that it does not any more, or a condition that came true. */
-static void take_line(struct watch *watch, struct recording *recording, const char *line)
+static void take_line(struct watch *watch, struct recorder *recorder, const char *line)
 {
-	if (recording == watch->next && !strcmp(line, "recording")) {
-		if (watch->current)
-			stop_recorder(watch->current, "interval");
-		watch->current = recording;
-		watch->next = NULL;
+	bool ended = !strcmp(line, "ended");
+
+	if (recorder == &watch->next) {
+		release(&watch->current, "interval", true);
+		watch->current = watch->next;
+		watch->next.pid = 0;
 		watch->has_begun = true;
-		return;
+	} else if (ended || !strcmp(line, "full")) {
+		if (ended || clock_ns() - recorder->start_ns > SHORT_NS)
+			watch->delay_ns = NS_PER_SECOND;
+		else
+			delay_next(watch);
+		release(recorder, line, false);
+	} else if (!*recorder->reason) {
+		snprintf(recorder->reason, sizeof(recorder->reason), "%s", line);
 	}
-	if (!*recording->reason)
-		snprintf(recording->reason, sizeof(recording->reason), "%s", line);
-	if (recording != watch->current || (strcmp(line, "ended") != 0 && strcmp(line, "full") != 0))
-		return;
-	watch->current = NULL;
-	if (!strcmp(line, "ended") || clock_ns() - recording->start_ns > SHORT_NS)
-		watch->delay_ns = NS_PER_SECOND;
-	else
-		delay_next(watch);
 }
 
-static void read_lines(struct watch *watch, struct recording *recording)
+static void read_lines(struct watch *watch, struct recorder *recorder)
 {
 	char text[512], *rest = text, *line;
-	ssize_t size = read(recording->said_fd, text, sizeof(text) - 1);
+	ssize_t size = recv(recorder->fd, text, sizeof(text) - 1, 0);
 
 	if (size <= 0) {
-		close(recording->said_fd);
-		recording->said_fd = -1;
-		return;
-	}
-	text[size] = '\0';
-	while ((line = strsep(&rest, "\n")))
-		if (*line)
-			take_line(watch, recording, line);
-}
-
-/* In a child: writes a page if something has happened, and runs the program of the user. */
-static void __attribute__((noreturn)) conclude(const struct watch *watch, const struct recording *recording)
-{
-	static const char *const usual[] = {"interval", "stopped", "ended", "full", NULL};
-	char page[PATH_MAX + 8];
-	pid_t child;
-
-	if (value_choice(usual, recording->reason, strlen(recording->reason)) < 0) {
-		snprintf(page, sizeof(page), "%.*s.html", (int)(strlen(recording->path) - strlen(".data")),
-			 recording->path);
-		child = fork();
-		if (child == 0) {
-			execl("/proc/self/exe", "mmtrace", "report", "--html", page, "-i", recording->path,
-			      (char *)NULL);
-			_exit(EXIT_UNUSABLE);
-		}
-		while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	if (!watch->program)
-		_exit(EXIT_OK);
-	execlp(watch->program, watch->program, recording->path, recording->reason, (char *)NULL);
-	message(watch->command, "--run: cannot execute %s: %s", watch->program, strerror(errno));
-	_exit(EXIT_OK);
-}
-
-/* The recorder or the program has ended. */
-static void await(struct watch *watch, struct recording *recording)
-{
-	bool is_recorder = recording->start_ns;
-	int status = 0;
-
-	close(recording->ended_fd);
-	(void)TEMP_FAILURE_RETRY(waitpid(recording->pid, &status, 0));
-	recording->pid = 0;
-	if (!is_recorder) {
-		if (status && !watch->ends)
-			message(watch->command, "--run: %s: %s ended with status %d", recording->path, watch->program,
-				WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SIGNAL + WTERMSIG(status));
-		return;
-	}
-	while (recording->said_fd >= 0)
-		read_lines(watch, recording);
-	recording->start_ns = 0;
-	if (recording == watch->next) {
-		watch->next = NULL;
-		if (!watch->has_begun) {
-			watch->ends = true;
-			watch->status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SIGNAL + WTERMSIG(status);
-		}
+		/* It could not begin, or was killed. */
+		watch->ends |= !watch->has_begun;
+		close(recorder->fd);
+		recorder->pid = 0;
 		return delay_next(watch);
 	}
-	/* It was killed, or the kernel refused something. */
-	if (recording == watch->current) {
-		watch->current = NULL;
-		delay_next(watch);
+	text[size] = '\0';
+	while (recorder->pid && (line = strsep(&rest, "\n"))) {
+		if (!*line)
+			continue;
+		take_line(watch, recorder, line);
+		recorder = &watch->current;
 	}
-	if (faccessat(AT_FDCWD, recording->path, R_OK, 0) == 0 && fork_for(watch, recording))
-		conclude(watch, recording);
 }
 
 /* Milliseconds until something must be done without an event; -1: never. */
-static int milliseconds_to_wait(const struct watch *watch, uint64_t now_ns)
+static int milliseconds_to_wait(const struct watch *watch)
 {
-	const struct recording *current = watch->current;
-	uint64_t due_ns = watch->retry_ns;
+	const struct recorder *current = &watch->current;
+	uint64_t due_ns = watch->retry_ns, now_ns = clock_ns();
 
 	if (watch->ends)
-		due_ns = now_ns + RESEND_NS;
-	else if (watch->next)
+		return TICK_MILLISECONDS;
+	if (watch->next.pid)
 		return -1;
-	else if (current && !*current->reason && current->start_ns + watch->every_ns > due_ns)
+	if (current->pid && !*current->reason && current->start_ns + watch->every_ns > due_ns)
 		due_ns = current->start_ns + watch->every_ns;
 	if (due_ns <= now_ns)
 		return 0;
 	return (due_ns - now_ns) / 1000000 < INT_MAX ? (int)((due_ns - now_ns) / 1000000 + 1) : INT_MAX;
 }
 
-/* Ends all recorders; when it is called again, also what they or the programs do after that. */
-static void end_all(struct watch *watch, bool again)
-{
-	watch->ends = true;
-	for (size_t i = 0; i < RECORDINGS_MAX; i++) {
-		struct recording *recording = &watch->recordings[i];
-
-		if (recording->pid && (again || recording == watch->current || recording == watch->next))
-			stop_recorder(recording, "stopped");
-	}
-	watch->current = NULL;
-}
-
+/* Until a signal, and until what that ended is complete; a second one ends that, because recorders end with their
+ * parent. */
 static int run(struct watch *watch, int stop_fd, int cut_fd)
 {
-	struct pollfd ready[2 + 2 * RECORDINGS_MAX] = {{.fd = stop_fd, .events = POLLIN},
-						       {.fd = cut_fd, .events = POLLIN}};
-	bool busy = true;
+	struct recorder *const recorders[] = {&watch->current, &watch->next};
 	uint64_t time_ns;
-	int wait;
+	int wait, status;
 
 	for (;;) {
-		busy = false;
-		for (size_t i = 0; i < RECORDINGS_MAX; i++) {
-			struct recording *recording = &watch->recordings[i];
+		struct pollfd ready[4] = {{stop_fd, POLLIN, 0}, {cut_fd, POLLIN, 0}};
 
-			busy |= recording->pid != 0;
-			ready[2 + 2 * i] = (struct pollfd){recording->pid ? recording->said_fd : -1, POLLIN, 0};
-			ready[3 + 2 * i] = (struct pollfd){recording->pid ? recording->ended_fd : -1, POLLIN, 0};
-		}
-		if (watch->ends && !busy)
+		for (; watch->recorders && waitpid(-1, &status, WNOHANG) > 0; watch->recorders--)
+			if (!watch->has_begun)
+				watch->status =
+				    WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SIGNAL + WTERMSIG(status);
+		if (watch->ends && !watch->recorders)
 			return watch->status;
-		wait = milliseconds_to_wait(watch, clock_ns());
-		if (wait == 0) {
+		wait = milliseconds_to_wait(watch);
+		if (wait == 0)
 			start_recorder(watch);
+		for (size_t i = 0; i < 2; i++)
+			ready[2 + i] = (struct pollfd){recorders[i]->pid ? recorders[i]->fd : -1, POLLIN, 0};
+		if (poll(ready, 4, wait) < 0)
 			continue;
-		}
-		if (poll(ready, sizeof(ready) / sizeof(*ready), wait) < 0)
-			continue;
+		if (ready[0].revents && watch->ends)
+			return EXIT_SIGNAL + stop_signals_number(stop_fd);
 		if (ready[0].revents) {
 			(void)stop_signals_number(stop_fd);
-			end_all(watch, watch->ends);
-		} else if (watch->ends && watch->next) {
-			stop_recorder(watch->next, "stopped");
+			watch->ends = true;
+			release(&watch->next, "stopped", true);
+			release(&watch->current, "stopped", true);
+			continue;
 		}
-		if (ready[1].revents && read(cut_fd, &time_ns, sizeof(time_ns)) > 0 && watch->current &&
-		    !*watch->current->reason)
-			snprintf(watch->current->reason, sizeof(watch->current->reason), "signal");
-		for (size_t i = 0; i < RECORDINGS_MAX; i++) {
-			if (ready[2 + 2 * i].revents)
-				read_lines(watch, &watch->recordings[i]);
-			if (ready[3 + 2 * i].revents)
-				await(watch, &watch->recordings[i]);
-		}
+		if (ready[1].revents && read(cut_fd, &time_ns, sizeof(time_ns)) > 0 && !*watch->current.reason)
+			snprintf(watch->current.reason, sizeof(watch->current.reason), "signal");
+		for (size_t i = 0; i < 2; i++)
+			if (ready[2 + i].revents)
+				read_lines(watch, recorders[i]);
 	}
 }
 
@@ -450,8 +385,6 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 	    OPTION(0, "comm", value_word, &watch.names, "COMM",
 		   "watch the processes with this command name, also those that start later; may be a pattern, and "
 		   "repeated"),
-	    OPTION(0, "tree", value_flag, &watch.tree, NULL,
-		   "also record existing children, and the children of these; with -p or --comm", .rare = true),
 	    OPTION('G', "cgroup", value_string, &watch.cgroup, "PATH|ID", "watch every process of this control group"),
 	    OPTION('a', "all-cpus", value_flag, &watch.all_cpus, NULL, "watch every process", .exact = true),
 	    OPTION('o', "output", value_string, &watch.output, "DIR", "the directory of the recordings",
