@@ -123,11 +123,9 @@ static bool can_copy(struct processes *processes, const struct space *origin)
 		return false;
 	if (processes->held + count > options->intervals_max && processes->all.count >= processes->recount_at) {
 		processes->held = 0;
-		for (size_t i = 0; i < processes->all.count; i++) {
-			const struct process *process = processes->all.items[i];
-
-			if (!process->borrows_space && process->space != processes->let_go)
-				processes->held += copy_size(process->space);
+		array_each(process, processes->all.items, processes->all.count) {
+			if (!(*process)->borrows_space && (*process)->space != processes->let_go)
+				processes->held += copy_size((*process)->space);
 		}
 		processes->recount_at = processes->all.count + processes->all.count / 8 + 1;
 	}
@@ -272,35 +270,6 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 	return NULL;
 }
 
-static struct mmt_error *add_thread(struct processes *processes, struct process *process, int32_t tid,
-				    struct thread **thread_ret)
-{
-	const size_t max = processes->options.threads_max;
-	struct thread *thread;
-
-	if (max && processes->threads.count >= max)
-		return error_create(MMT_ERROR_FORMAT, "more than %zu threads: too many for a recording of this size",
-				    max);
-	thread = calloc(1, sizeof(*thread));
-	if (!thread || !vector_push(&processes->threads, thread)) {
-		free(thread);
-		return &error_no_memory;
-	}
-	thread->tid = tid;
-	thread->process = process->index;
-	if (!map_put_pointer(&processes->live, (uint32_t)tid, thread))
-		return &error_no_memory;
-	process->thread_count += process->thread_count < UINT32_MAX;
-	thread->next = process->threads;
-	if (thread->next)
-		thread->next->previous = thread;
-	process->threads = thread;
-	process->ended = false;
-	process->ended_ns = UINT64_MAX;
-	*thread_ret = thread;
-	return NULL;
-}
-
 static void end_process(struct process *process, uint64_t time_ns)
 {
 	struct process *owner = process->space->owner;
@@ -363,9 +332,11 @@ static struct mmt_error *revive(struct processes *processes, struct process *pro
 	return NULL;
 }
 
+/* Add the thread if there is none. */
 static struct mmt_error *find_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
 				     struct thread **thread_ret)
 {
+	const size_t max = processes->options.threads_max;
 	struct thread *thread = find_live(processes, tid);
 	struct process *process;
 	struct mmt_error *error;
@@ -382,7 +353,29 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 	error = !process	 ? add_process(processes, pid, NULL, 0, &process)
 		: process->ended ? revive(processes, process)
 				 : NULL;
-	return error ?: add_thread(processes, process, tid, thread_ret);
+	if (error)
+		return error;
+	if (max && processes->threads.count >= max)
+		return error_create(MMT_ERROR_FORMAT, "more than %zu threads: too many for a recording of this size",
+				    max);
+	thread = calloc(1, sizeof(*thread));
+	if (!thread || !vector_push(&processes->threads, thread)) {
+		free(thread);
+		return &error_no_memory;
+	}
+	thread->tid = tid;
+	thread->process = process->index;
+	if (!map_put_pointer(&processes->live, (uint32_t)tid, thread))
+		return &error_no_memory;
+	process->thread_count += process->thread_count < UINT32_MAX;
+	thread->next = process->threads;
+	if (thread->next)
+		thread->next->previous = thread;
+	process->threads = thread;
+	process->ended = false;
+	process->ended_ns = UINT64_MAX;
+	*thread_ret = thread;
+	return NULL;
 }
 
 struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,

@@ -93,28 +93,10 @@ static bool keep_part(struct intervals *saved, const struct space_interval *piec
 	return part.start >= part.end || intervals_insert(saved, &part, 0);
 }
 
-/* Move the contents of [start, end) from the pending unmap to `taken`, and note them in `given`. */
-static bool hand_over(struct pending_unmap *pending_unmap, uint64_t start, uint64_t end, struct intervals *given,
-		      pieces *taken)
-{
-	struct interval_node *node;
-
-	while ((node = intervals_within(&pending_unmap->saved, start, end))) {
-		struct space_interval piece = node->interval, part = space_edit_clip(&piece, start, end);
-
-		intervals_remove(&pending_unmap->saved, piece.start);
-		if (!vector_push(taken, part) || !intervals_insert(given, &part, 0) ||
-		    !keep_part(&pending_unmap->saved, &piece, 0, start) ||
-		    !keep_part(&pending_unmap->saved, &piece, end, UINT64_MAX))
-			return false;
-	}
-	return true;
-}
-
 COMPARISON(compare_pieces, struct space_interval, order_of(a->start, b->start))
 
 /* Collect in `spared` the ranges mapped after `call` took effect, in `taken` the pieces that it unmapped: in each
- * range, those of the oldest pending unmap. */
+ * range, those of the oldest pending unmap. `given`: what was taken so far. */
 static bool match_pending_unmaps(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
 				 struct intervals *spared, struct intervals *given, pieces *taken)
 {
@@ -131,9 +113,20 @@ static bool match_pending_unmaps(struct space *space, const struct space_call *c
 			continue;
 		}
 		for (uint64_t position = range.start, stop; position < range.end; position = stop) {
-			if (!intervals_at(given, position, range.end, &stop) &&
-			    !hand_over(pending_unmap, position, stop, given, taken))
-				return false;
+			struct interval_node *node;
+
+			if (intervals_at(given, position, range.end, &stop))
+				continue;
+			while ((node = intervals_within(&pending_unmap->saved, position, stop))) {
+				struct space_interval piece = node->interval;
+				struct space_interval part = space_edit_clip(&piece, position, stop);
+
+				intervals_remove(&pending_unmap->saved, piece.start);
+				if (!vector_push(taken, part) || !intervals_insert(given, &part, 0) ||
+				    !keep_part(&pending_unmap->saved, &piece, 0, position) ||
+				    !keep_part(&pending_unmap->saved, &piece, stop, UINT64_MAX))
+					return false;
+			}
 		}
 		if (taken->count > before &&
 		    (!intervals_cut(spared, range.start, range.end) || !intervals_insert(spared, &range, 0)))

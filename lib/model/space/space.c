@@ -251,31 +251,9 @@ static void merge_at(struct space *space, uint64_t address)
 	left->interval.end = end;
 }
 
-/* Append what a fork copies. Mappings that differed only in their allocations become one. */
-static bool copy_mapped(const struct space *space, struct space *copy)
-{
-	struct interval_node *node, *last = NULL;
-
-	for (size_t place = 0; (node = intervals_walk(&space->mapped, &place));) {
-		struct space_interval next = node->interval;
-
-		if (next.attributes.dontfork || (next.attributes.ring && space->rules.protects_rings))
-			continue;
-		next.allocation = ALLOCATION_BEFORE;
-		next.reconciled = false;
-		next.commit = space_edit_commit(&next.attributes);
-		count_interval(copy, &next, true);
-		if (last && can_merge(&last->interval, &next))
-			last->interval.end = next.end;
-		else if (!(last = intervals_insert(&copy->mapped, &next, 0)))
-			return false;
-	}
-	return true;
-}
-
 static bool copy_space(const struct space *space, struct space *copy)
 {
-	struct interval_node *node;
+	struct interval_node *node, *last = NULL;
 
 	copy->losses_at_exec = space->losses_at_exec;
 	copy->losses_at_break = space->losses_at_break;
@@ -291,7 +269,22 @@ static bool copy_space(const struct space *space, struct space *copy)
 		if (!intervals_insert(&copy->unknown, &node->interval, 0))
 			return false;
 	}
-	return copy_mapped(space, copy) && snapshot_race_undo_in_copy(space, copy);
+	/* Mappings that differed only in their allocations become one. */
+	for (size_t place = 0; (node = intervals_walk(&space->mapped, &place));) {
+		struct space_interval next = node->interval;
+
+		if (next.attributes.dontfork || (next.attributes.ring && space->rules.protects_rings))
+			continue;
+		next.allocation = ALLOCATION_BEFORE;
+		next.reconciled = false;
+		next.commit = space_edit_commit(&next.attributes);
+		count_interval(copy, &next, true);
+		if (last && can_merge(&last->interval, &next))
+			last->interval.end = next.end;
+		else if (!(last = intervals_insert(&copy->mapped, &next, 0)))
+			return false;
+	}
+	return snapshot_race_undo_in_copy(space, copy);
 }
 
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
