@@ -124,9 +124,10 @@ static void expect(struct bytes *bytes, const char *word, const char *failure)
 		bytes_fail(bytes, failure);
 }
 
-static struct mmt_error *decode(struct bytes *bytes, struct tracepoints *tracepoints)
+struct mmt_error *tracepoints_decode(struct bytes *bytes, struct tracepoints *tracepoints_ret)
 {
 	const void *magic = bytes_take(bytes, MAGIC_BYTES);
+	struct tracepoints tracepoints = {0};
 	struct mmt_error *error = NULL;
 	uint64_t count;
 
@@ -139,28 +140,21 @@ static struct mmt_error *decode(struct bytes *bytes, struct tracepoints *tracepo
 		bytes_fail(bytes, "kernel that is not 64-bit");
 	bytes_u32(bytes); /* page size */
 	expect(bytes, "header_page", "no header_page");
-	tracepoints->header_page = copy_text(bytes, bytes_u64(bytes));
+	tracepoints.header_page = copy_text(bytes, bytes_u64(bytes));
 	expect(bytes, "header_event", "no header_event");
-	tracepoints->header_event = copy_text(bytes, bytes_u64(bytes));
-	if (!tracepoints->header_page || !tracepoints->header_event)
-		return &error_no_memory;
+	tracepoints.header_event = copy_text(bytes, bytes_u64(bytes));
+	if (!tracepoints.header_page || !tracepoints.header_event)
+		error = &error_no_memory;
 	count = bytes_count_u32(bytes, sizeof(uint64_t));
 	for (uint64_t i = 0; i < count; i++)
 		bytes_sub(bytes, bytes_u64(bytes));
 	count = bytes_count_u32(bytes, 1 + sizeof(uint32_t));
 	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++)
-		error = decode_system(bytes, tracepoints);
-	return error;
-}
-
-struct mmt_error *tracepoints_decode(struct bytes *bytes, struct tracepoints *tracepoints_ret)
-{
-	struct mmt_error *error;
-
-	*tracepoints_ret = (struct tracepoints){0};
-	error = decode(bytes, tracepoints_ret) ?: bytes_finish(bytes, "tracepoint formats");
+		error = decode_system(bytes, &tracepoints);
+	error = error ?: bytes_finish(bytes, "tracepoint formats");
 	if (error)
-		tracepoints_deinit(tracepoints_ret);
+		tracepoints_deinit(&tracepoints);
+	*tracepoints_ret = tracepoints;
 	return error;
 }
 

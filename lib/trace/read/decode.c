@@ -266,34 +266,6 @@ static void take_arguments_from_registers(const struct architecture *architectur
 	event->call.has_arguments = true;
 }
 
-static void fill_call(const struct decoder *decoder, const struct decode_fields *fields, struct bytes *raw,
-		      struct bytes *bytes, struct event *event)
-{
-	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
-	const struct call_description *call = call_describe(attribute->call);
-	int advice;
-
-	event->call.call = attribute->call;
-	if (attribute->is_enter) {
-		event->kind = EVENT_CALL_ENTER;
-		for (size_t i = 0; i < fields->argument_count; i++)
-			event->call.arguments[i] = read_field(bytes, *raw, &fields->arguments[i]);
-		event->call.has_arguments = true;
-		if (call->place == CALL_AT_ARGUMENT)
-			event->call.arguments[0] &= decoder->metadata->architecture->address_mask;
-		if (!call->at_entry || decoder->exits >> attribute->call & 1)
-			return;
-		/* Entries in plain perf's files are unfiltered; most are of no interest. */
-		advice = call->advice ? (int)event->call.arguments[call->advice - 1] : MADV_DONTFORK;
-		event->kind = advice == MADV_DONTFORK || advice == MADV_DOFORK ? EVENT_CALL : EVENT_OTHER;
-		event->call.at_entry = true;
-		return;
-	}
-	take_arguments_from_registers(decoder->metadata->architecture, event);
-	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
-	event->call.result = (int64_t)read_field(bytes, *raw, &fields->result);
-}
-
 /* Keep only user addresses. Context markers separate them from others. */
 static void read_callchain(struct decoder *decoder, const struct sample_parts *parts, struct event_stack *stack)
 {
@@ -340,10 +312,13 @@ static inline void read_stack(const struct decoder *decoder, const struct sample
 static void decode_call(struct decoder *decoder, const struct sample_parts *parts, struct bytes *bytes,
 			struct event *event)
 {
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
+	const struct call_description *call = call_describe(attribute->call);
 	const struct decode_fields *fields = &decoder->fields[event->attribute];
 	bool unused = decoder->only_used_stacks && !fields->uses_stack;
 	struct event_stack *stack = &event->call.stack;
 	struct bytes raw = bytes_over(parts->raw, parts->raw_bytes);
+	int advice;
 
 	if (!unused)
 		read_callchain(decoder, parts, stack);
@@ -351,7 +326,25 @@ static void decode_call(struct decoder *decoder, const struct sample_parts *part
 	if (!fields->complete)
 		return;
 	stack->time_ns = event->time_ns;
-	fill_call(decoder, fields, &raw, bytes, event);
+	event->call.call = attribute->call;
+	if (attribute->is_enter) {
+		event->kind = EVENT_CALL_ENTER;
+		for (size_t i = 0; i < fields->argument_count; i++)
+			event->call.arguments[i] = read_field(bytes, raw, &fields->arguments[i]);
+		event->call.has_arguments = true;
+		if (call->place == CALL_AT_ARGUMENT)
+			event->call.arguments[0] &= decoder->metadata->architecture->address_mask;
+		if (!call->at_entry || decoder->exits >> attribute->call & 1)
+			return;
+		/* Entries in plain perf's files are unfiltered; most are of no interest. */
+		advice = call->advice ? (int)event->call.arguments[call->advice - 1] : MADV_DONTFORK;
+		event->kind = advice == MADV_DONTFORK || advice == MADV_DOFORK ? EVENT_CALL : EVENT_OTHER;
+		event->call.at_entry = true;
+		return;
+	}
+	take_arguments_from_registers(decoder->metadata->architecture, event);
+	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
+	event->call.result = (int64_t)read_field(bytes, raw, &fields->result);
 	if (unused && event->call.result)
 		read_callchain(decoder, parts, stack);
 }

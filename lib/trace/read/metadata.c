@@ -241,27 +241,13 @@ static struct mmt_error *load_section(const struct recording_file *file, struct 
 	return error_context(required ? error : pass_damage(metadata, error), "%s", file->path);
 }
 
-static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
+struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file)
 {
 	/* A small file must not fill the memory. */
 	uint64_t allowed = LIMIT_UNPACKED_ANYWHERE_BYTES + file->size * LIMIT_UNPACKED_EXPANSION;
 	size_t room = allowed < LIMIT_UNPACKED_BYTES ? (size_t)allowed : LIMIT_UNPACKED_BYTES;
 	struct reader_metadata *values = &metadata->values;
 	char **const texts[] = {&values->host, &values->kernel, &values->version, &values->command_line};
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < COUNT(known_sections); i++)
-		error = load_section(file, metadata, &known_sections[i], &room);
-	for (size_t i = 0; !error && i < COUNT(texts); i++) {
-		*texts[i] = *texts[i] ?: strdup("");
-		error = *texts[i] ? NULL : &error_no_memory;
-	}
-	return error;
-}
-
-struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file)
-{
-	struct reader_metadata *values = &metadata->values;
 	static const char truncated[] = "the file was truncated: its end is missing";
 	const struct known_section names = {FEATURE_EVENT_DESC, NULL, 0, 0};
 	struct mmt_error *error = NULL;
@@ -274,7 +260,12 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 	values->attribute_count = file->attributes.count;
 	if (file->cut)
 		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", truncated));
-	error = error ?: load_sections(file, metadata);
+	for (size_t i = 0; !error && i < COUNT(known_sections); i++)
+		error = load_section(file, metadata, &known_sections[i], &room);
+	for (size_t i = 0; !error && i < COUNT(texts); i++) {
+		*texts[i] = *texts[i] ?: strdup("");
+		error = *texts[i] ? NULL : &error_no_memory;
+	}
 	/* A packed recording includes the damage of the recording that it was made from. */
 	packed_damage = values->packed ? packed_stacks_text(&values->stacks, values->stacks.damage) : NULL;
 	if (!error && packed_damage)

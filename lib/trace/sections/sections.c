@@ -216,23 +216,6 @@ const struct process_residency *recording_residency_of(const struct recording_re
 	return place ? &(at_start ? &residency->at_start : &residency->processes)->items[*place] : NULL;
 }
 
-static void code_runs(struct codec *codec, uint64_t count, resident_runs *runs)
-{
-	struct resident_run *run;
-	uint64_t previous = 0;
-
-	count = codec_check(codec, count, 2 * sizeof(uint64_t), UINT32_MAX);
-	codec_each(codec, runs, count, run) {
-		codec_u64(codec, run->start);
-		codec_u64(codec, run->end);
-		if (run->start >= run->end || run->start < previous)
-			codec_fail(codec, "resident pages out of order");
-		else if (run->end > LIMIT_RESIDENT_BYTES)
-			codec_fail(codec, "resident pages above the addresses of a process");
-		previous = run->end;
-	}
-}
-
 /* Only the first with a PID is found. */
 static void put_place(struct codec *codec, struct map *places, int32_t pid, size_t place)
 {
@@ -246,7 +229,8 @@ static void code_residencies(struct codec *codec, process_residencies *processes
 	struct process_residency *process;
 
 	codec_each(codec, processes, count, process) {
-		uint64_t runs = process->runs.count;
+		uint64_t runs = process->runs.count, previous = 0;
+		struct resident_run *run;
 
 		codec_u32(codec, process->pid);
 		codec_u32(codec, runs);
@@ -256,7 +240,16 @@ static void code_residencies(struct codec *codec, process_residencies *processes
 		}
 		if (!codec->to && process->resident_bytes > LIMIT_RESIDENT_BYTES)
 			process->resident_bytes = LIMIT_RESIDENT_BYTES;
-		code_runs(codec, runs, &process->runs);
+		runs = codec_check(codec, runs, 2 * sizeof(uint64_t), UINT32_MAX);
+		codec_each(codec, &process->runs, runs, run) {
+			codec_u64(codec, run->start);
+			codec_u64(codec, run->end);
+			if (run->start >= run->end || run->start < previous)
+				codec_fail(codec, "resident pages out of order");
+			else if (run->end > LIMIT_RESIDENT_BYTES)
+				codec_fail(codec, "resident pages above the addresses of a process");
+			previous = run->end;
+		}
 		put_place(codec, places, process->pid, process_index);
 	}
 }
@@ -645,30 +638,21 @@ struct mmt_error *jit_code_encode(struct section_packing *packing, size_t progra
 	return error;
 }
 
-/* Returns how many of the pages are adjacent. */
-static size_t count_adjacent(const struct jit_code_page *pages, size_t count, size_t page_bytes)
-{
-	size_t adjacent = 1;
-
-	while (adjacent < count && pages[adjacent].address == pages[0].address + adjacent * page_bytes)
-		adjacent++;
-	return adjacent;
-}
-
 struct mmt_error *jit_code_encode_program(struct section_packing *packing, int32_t pid, uint64_t until_ns,
 					  const struct jit_code_page *pages, size_t count, size_t page_bytes)
 {
 	struct mmt_error *error = NULL;
 	size_t runs = 0, run;
 
-	for (size_t i = 0; i < count; i += count_adjacent(pages + i, count - i, page_bytes))
-		runs++;
+	for (size_t i = 0; i < count; i++)
+		runs += !i || pages[i].address != pages[i - 1].address + page_bytes;
 	buffer_put_u32(&packing->plain, (uint32_t)pid);
 	buffer_put_u32(&packing->plain, (uint32_t)runs);
 	buffer_put_u64(&packing->plain, until_ns);
 	buffer_put_u32(&packing->plain, 0);
 	for (size_t i = 0; !error && i < count; i += run) {
-		run = count_adjacent(pages + i, count - i, page_bytes);
+		for (run = 1; i + run < count && pages[i + run].address == pages[i].address + run * page_bytes;)
+			run++;
 		buffer_put_u64(&packing->plain, pages[i].address);
 		buffer_put_u64(&packing->plain, run * page_bytes);
 		error = packing_flush(packing);
