@@ -72,8 +72,7 @@ static struct bytes bytes_at(const struct go_functions *functions, uint64_t part
 static const char *text_at(const struct go_functions *functions, uint64_t part, uint64_t offset)
 {
 	struct bytes rest = bytes_at(functions, part, offset);
-	struct bytes bytes =
-	    bytes_sub(&rest, bytes_left(&rest) < LIMIT_GO_NAME_BYTES ? bytes_left(&rest) : LIMIT_GO_NAME_BYTES);
+	struct bytes bytes = bytes_sub(&rest, smaller_of(bytes_left(&rest), LIMIT_GO_NAME_BYTES));
 	const char *text = bytes_string(&bytes);
 
 	return *text ? text : NULL;

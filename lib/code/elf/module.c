@@ -93,23 +93,6 @@ static bool read_segments(struct elf_file *file)
 	return true;
 }
 
-static size_t find_note_build_id(Elf *elf, const GElf_Phdr *header, const void **id_ret)
-{
-	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)header->p_offset, header->p_filesz,
-					      header->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-	size_t position = 0, name, description;
-	GElf_Nhdr note;
-
-	while (data && (position = gelf_getnote(data, position, &note, &name, &description))) {
-		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
-		    memcmp((const char *)data->d_buf + name, "GNU", sizeof("GNU")))
-			continue;
-		*id_ret = (const char *)data->d_buf + description;
-		return note.n_descsz;
-	}
-	return 0;
-}
-
 /* Find the build-id by the sections, as the library does, or else where the running module has it: the sections may be
  * damaged. */
 static size_t find_build_id(Elf *elf, const void **id_ret)
@@ -123,10 +106,21 @@ static size_t find_build_id(Elf *elf, const void **id_ret)
 	if (elf_getphdrnum(elf, &count))
 		return 0;
 	for (size_t i = 0; i < count && i < LIMIT_SEGMENTS && gelf_getphdr(elf, (int)i, &header); i++) {
-		size_t found = header.p_type == PT_NOTE ? find_note_build_id(elf, &header, id_ret) : 0;
+		size_t position = 0, name, description;
+		Elf_Data *data;
+		GElf_Nhdr note;
 
-		if (found)
-			return found;
+		if (header.p_type != PT_NOTE)
+			continue;
+		data = elf_getdata_rawchunk(elf, (int64_t)header.p_offset, header.p_filesz,
+					    header.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		while (data && (position = gelf_getnote(data, position, &note, &name, &description))) {
+			if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") || !note.n_descsz ||
+			    memcmp((const char *)data->d_buf + name, "GNU", sizeof("GNU")))
+				continue;
+			*id_ret = (const char *)data->d_buf + description;
+			return note.n_descsz;
+		}
 	}
 	return 0;
 }
@@ -246,8 +240,7 @@ static struct bytes find_code(const struct elf_file *file, uint64_t address, boo
 			continue;
 		bytes_skip(&bytes, (size_t)segment->file_offset);
 		*offset_ret = offset;
-		return bytes_sub(&bytes,
-				 segment->file_size < bytes_left(&bytes) ? segment->file_size : bytes_left(&bytes));
+		return bytes_sub(&bytes, smaller_of(segment->file_size, bytes_left(&bytes)));
 	}
 	return bytes_over(NULL, 0);
 }

@@ -75,19 +75,6 @@ static bool read_move(struct jitdump *dump, struct bytes record, uint64_t time_n
 	return add_place(dump, from, size, time_ns, NO_CODE) && add_place(dump, to, size, time_ns, (uint32_t)*code);
 }
 
-static void read_unwinding_info(struct jitdump *dump, struct bytes record)
-{
-	uint64_t size = bytes_u64(&record), header_size = bytes_u64(&record);
-
-	bytes_u64(&record); /* mapped size */
-	if (!bytes_ok(&record) || size > bytes_left(&record) || header_size > size) {
-		dump->stats.refused++;
-		return;
-	}
-	dump->next.eh_frame = record.position;
-	dump->next.eh_frame_size = (size_t)(size - header_size);
-}
-
 static bool read_records(struct jitdump *dump, struct bytes *bytes)
 {
 	while (bytes_left(bytes)) {
@@ -113,8 +100,18 @@ static bool read_records(struct jitdump *dump, struct bytes *bytes)
 			dump->next.lines = record.position;
 			dump->next.lines_size = bytes_left(&record);
 		}
-		if (id == RECORD_UNWINDING_INFO)
-			read_unwinding_info(dump, record);
+		if (id == RECORD_UNWINDING_INFO) {
+			uint64_t unwinding_size = bytes_u64(&record), header_size = bytes_u64(&record);
+
+			bytes_u64(&record); /* mapped size */
+			if (bytes_ok(&record) && unwinding_size <= bytes_left(&record) &&
+			    header_size <= unwinding_size) {
+				dump->next.eh_frame = record.position;
+				dump->next.eh_frame_size = (size_t)(unwinding_size - header_size);
+			} else {
+				dump->stats.refused++;
+			}
+		}
 	}
 	return true;
 }

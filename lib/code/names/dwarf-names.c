@@ -276,43 +276,13 @@ static const char *unnamed_type(Dwarf_Die *die, const struct scope_text *inside,
 	return room;
 }
 
-/* Prepends all scopes that contain a declaration. A local class is inside a function, which may be declared elsewhere.
- */
-static bool prepend_scopes(struct dwarf_names *names, Dwarf_Die *declaration, struct scope_text *text)
-{
-	Dwarf_Die die = *declaration;
-	const struct unit_entries *unit;
-	uint32_t scope = find_scope_of(names, &die, &unit);
-
-	for (int level = 0; level < LIMIT_DWARF_NESTING && scope != NO_SCOPE; level++) {
-		char room[UNNAMED_MAX_BYTES];
-		const char *name;
-
-		if (!dwarf_offdie(dwarf_cu_getdwarf(die.cu), unit->scopes.items[scope].start, &die))
-			return false;
-		if (dwarf_tag(&die) == DW_TAG_subprogram)
-			find_declaration(&die);
-		if (dwarf_tag(&die) != DW_TAG_lexical_block) {
-			if (!prepend(text, "::"))
-				return false;
-			name = dwarf_diename(&die);
-			if (!name)
-				name = dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)"
-									   : unnamed_type(&die, text, room);
-			if (!prepend(text, name))
-				return false;
-		}
-		scope = dwarf_tag(&die) == DW_TAG_subprogram ? find_scope_of(names, &die, &unit)
-							     : unit->scopes.items[scope].parent;
-	}
-	return true;
-}
-
 char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame)
 {
 	Dwarf_Die die = frame->function;
 	struct scope_text text = {.start = LIMIT_DWARF_NAME_BYTES - 1};
+	const struct unit_entries *unit;
 	const char *name;
+	uint32_t scope;
 	size_t own;
 
 	if (!frame->name || frame->linkage_name)
@@ -322,7 +292,29 @@ char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame 
 	if (!name || !is_cplusplus(&die) || !prepend(&text, name))
 		return NULL;
 	own = text.start;
-	return prepend_scopes(names, &die, &text) && text.start != own ? strdup(text.bytes + text.start) : NULL;
+	/* Prepend all scopes. A local class is inside a function, which may be declared elsewhere. */
+	scope = find_scope_of(names, &die, &unit);
+	for (int level = 0; level < LIMIT_DWARF_NESTING && scope != NO_SCOPE; level++) {
+		char room[UNNAMED_MAX_BYTES];
+
+		if (!dwarf_offdie(dwarf_cu_getdwarf(die.cu), unit->scopes.items[scope].start, &die))
+			return NULL;
+		if (dwarf_tag(&die) == DW_TAG_subprogram)
+			find_declaration(&die);
+		if (dwarf_tag(&die) != DW_TAG_lexical_block) {
+			if (!prepend(&text, "::"))
+				return NULL;
+			name = dwarf_diename(&die);
+			if (!name)
+				name = dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)"
+									   : unnamed_type(&die, &text, room);
+			if (!prepend(&text, name))
+				return NULL;
+		}
+		scope = dwarf_tag(&die) == DW_TAG_subprogram ? find_scope_of(names, &die, &unit)
+							     : unit->scopes.items[scope].parent;
+	}
+	return text.start != own ? strdup(text.bytes + text.start) : NULL;
 }
 
 /* ---- functions and lines by address ---- */

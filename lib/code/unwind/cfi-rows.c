@@ -144,8 +144,7 @@ static void read_augmentation(const char *letters, struct bytes *data, struct cf
 static void read_cie(struct bytes bytes, struct cfi_cie *cie)
 {
 	uint8_t version = bytes_u8(&bytes);
-	struct bytes text = bytes_over(
-	    bytes.position, bytes_left(&bytes) < LIMIT_CFI_AUGMENTATION ? bytes_left(&bytes) : LIMIT_CFI_AUGMENTATION);
+	struct bytes text = bytes_over(bytes.position, smaller_of(bytes_left(&bytes), LIMIT_CFI_AUGMENTATION));
 	const char *augmentation = bytes_string(&text);
 	uint64_t return_column;
 
