@@ -78,29 +78,9 @@ static char *read_type_name(const struct heap_source *source, uint64_t vtable)
 	return length > first && length < size && !name[length] ? strdup(name + first) : NULL;
 }
 
-/* What a chunk with this pointer to a module begins with; FOUND_UNKNOWN: too many were seen. */
-static struct mmt_error *find_pointer(struct heap_contents *contents, const struct heap_mapping *mapping, uint64_t word,
-				      uint64_t *place_ret)
-{
-	struct heap_content content = {.content = MMT_HEAP_TYPE};
-
-	*place_ret = FOUND_UNKNOWN;
-	if (contents->found.count >= LIMIT_HEAP_CONTENTS || contents->source->is_over(contents->source->context))
-		return NULL;
-	content.name = read_type_name(contents->source, word);
-	if (!content.name)
-		content = (struct heap_content){MMT_HEAP_POINTER, .name = strdup(mapping->module->path),
-						.offset = word - mapping->module->start};
-	if (!content.name || !vector_push(&contents->found, content)) {
-		free(content.name);
-		return &error_no_memory;
-	}
-	*place_ret = contents->found.count - 1;
-	return map_put(&contents->known, word, *place_ret) ? NULL : &error_no_memory;
-}
-
 static struct mmt_error *find_content(struct heap_contents *contents, const uint64_t words[2], uint64_t *place_ret)
 {
+	struct heap_content content = {.content = MMT_HEAP_TYPE};
 	const struct heap_mapping *mapping = NULL;
 	char bytes[2 * sizeof(*words)];
 	const uint64_t *known;
@@ -114,14 +94,29 @@ static struct mmt_error *find_content(struct heap_contents *contents, const uint
 		}
 		mapping = heap_mapping_find(contents->source, words[0]);
 	}
-	if (mapping && mapping->module)
-		return find_pointer(contents, mapping, words[0], place_ret);
+	*place_ret = FOUND_UNKNOWN;
+	if (mapping && mapping->module) {
+		/* A pointer to a module. */
+		if (contents->found.count >= LIMIT_HEAP_CONTENTS ||
+		    contents->source->is_over(contents->source->context))
+			return NULL; /* too many were seen */
+		content.name = read_type_name(contents->source, words[0]);
+		if (!content.name)
+			content = (struct heap_content){MMT_HEAP_POINTER, .name = strdup(mapping->module->path),
+							.offset = words[0] - mapping->module->start};
+		if (!content.name || !vector_push(&contents->found, content)) {
+			free(content.name);
+			return &error_no_memory;
+		}
+		*place_ret = contents->found.count - 1;
+		return map_put(&contents->known, words[0], *place_ret) ? NULL : &error_no_memory;
+	}
 	memcpy(bytes, words, sizeof(bytes));
 	while (length < sizeof(bytes) && ((bytes[length] >= ' ' && bytes[length] <= '~') || bytes[length] == '\t' ||
 					  bytes[length] == '\n' || bytes[length] == '\r'))
 		length++;
-	*place_ret =
-	    length == sizeof(bytes) || (length >= TEXT_BYTES_MIN && !bytes[length]) ? FOUND_TEXT : FOUND_UNKNOWN;
+	if (length == sizeof(bytes) || (length >= TEXT_BYTES_MIN && !bytes[length]))
+		*place_ret = FOUND_TEXT;
 	return NULL;
 }
 
@@ -134,8 +129,7 @@ static void add_to(struct mmt_heap_group *group, const struct mmt_heap_group *ad
 {
 	group->smallest_bytes = !group->count || added->smallest_bytes < group->smallest_bytes ? added->smallest_bytes
 											       : group->smallest_bytes;
-	group->largest_bytes =
-	    added->largest_bytes > group->largest_bytes ? added->largest_bytes : group->largest_bytes;
+	group->largest_bytes = larger_of(group->largest_bytes, added->largest_bytes);
 	group->count += added->count;
 	group->bytes += added->bytes;
 	group->after_free_count += added->after_free_count;

@@ -405,37 +405,16 @@ static struct mmt_error *start_next(struct recorder *recorder)
 	return error;
 }
 
-/* Keep the census that the helper has sent. Without one, nobody knows what it has cost. */
-static struct mmt_error *keep_answer(struct heap_jobs *jobs)
-{
-	struct bytes bytes = bytes_over(jobs->answer.data, jobs->answer.size);
-	uint64_t elapsed_ns = clock_now_ns() - jobs->since_ns;
-	struct heap_censuses read = {0};
-	size_t room = PLAIN_BYTES;
-	struct mmt_error *error = section_read(&section_heap, &bytes, &room, &read);
-
-	if (error || read.items.count != 1 || read.items.items[0].pid != jobs->pid) {
-		mmt_error_destroy(error);
-		section_heap.deinit(&read);
-		jobs->round_spent_ns += elapsed_ns < LIMIT_HEAP_NS ? elapsed_ns : LIMIT_HEAP_NS;
-		return keep_none(jobs, jobs->pid, jobs->helper_when);
-	}
-	jobs->round_spent_ns += read.items.items[0].processor_ns;
-	jobs->spent_ns += read.items.items[0].processor_ns;
-	jobs->done_bytes += PLAIN_BYTES - room + sizeof(struct mmt_heap_census);
-	if (!vector_push(&jobs->done.items, read.items.items[0])) {
-		section_heap.deinit(&read);
-		return &error_no_memory;
-	}
-	vector_deinit(&read.items);
-	return NULL;
-}
-
 /* Receives without waiting. The helper itself opens the maps of the process, which never returns if the process is
  * stuck in the kernel. */
 static struct mmt_error *receive(struct recorder *recorder)
 {
 	struct heap_jobs *jobs = recorder->jobs.heap;
+	struct heap_censuses read = {0};
+	size_t room = PLAIN_BYTES;
+	struct mmt_error *error;
+	uint64_t elapsed_ns;
+	struct bytes bytes;
 	ssize_t count = 1;
 
 	while (count > 0 && !jobs->answer.error) {
@@ -452,7 +431,25 @@ static struct mmt_error *receive(struct recorder *recorder)
 	if (jobs->answer.error)
 		buffer_clear(&jobs->answer);
 	mmt_error_destroy(buffer_finish(&jobs->answer));
-	return keep_answer(jobs);
+	bytes = bytes_over(jobs->answer.data, jobs->answer.size);
+	elapsed_ns = clock_now_ns() - jobs->since_ns;
+	error = section_read(&section_heap, &bytes, &room, &read);
+	/* Without a census, nobody knows what it has cost. */
+	if (error || read.items.count != 1 || read.items.items[0].pid != jobs->pid) {
+		mmt_error_destroy(error);
+		section_heap.deinit(&read);
+		jobs->round_spent_ns += smaller_of(elapsed_ns, LIMIT_HEAP_NS);
+		return keep_none(jobs, jobs->pid, jobs->helper_when);
+	}
+	jobs->round_spent_ns += read.items.items[0].processor_ns;
+	jobs->spent_ns += read.items.items[0].processor_ns;
+	jobs->done_bytes += PLAIN_BYTES - room + sizeof(struct mmt_heap_census);
+	if (!vector_push(&jobs->done.items, read.items.items[0])) {
+		section_heap.deinit(&read);
+		return &error_no_memory;
+	}
+	vector_deinit(&read.items);
+	return NULL;
 }
 
 static uint64_t next_round_ns(const struct recorder *recorder)

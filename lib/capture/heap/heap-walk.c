@@ -122,8 +122,7 @@ static COLD void move_window(struct walk *walk, uint64_t address, size_t size, u
 	walk->window_start = start;
 	walk->window_bytes = 0;
 	if (address + size <= end && !is_over(walk))
-		walk->window_bytes =
-		    read_memory(walk, start, walk->window, wanted < WINDOW_BYTES ? wanted : WINDOW_BYTES);
+		walk->window_bytes = read_memory(walk, start, walk->window, smaller_of(wanted, WINDOW_BYTES));
 }
 
 /* These bytes, out of the window; NULL: they are not in memory. */
@@ -398,17 +397,6 @@ static struct mmt_error *collect_fastbin(struct walk *walk, uint64_t address, ui
 
 /* ---- regions ---- */
 
-static struct mmt_error *add_region(struct walk *walk, const struct region *region)
-{
-	if (region->start >= region->end)
-		return NULL;
-	if (walk->regions.count >= LIMIT_HEAP_REGIONS) {
-		walk->stopped = true;
-		return NULL;
-	}
-	return vector_push(&walk->regions, *region) ? NULL : &error_no_memory;
-}
-
 /* Where the contiguous mappings that may be heap end. */
 static uint64_t find_end(const struct heap_source *source, const struct heap_mapping *mapping)
 {
@@ -424,11 +412,17 @@ static bool is_in(uint64_t address, uint64_t start, uint64_t end)
 	return address >= start && address < end;
 }
 
-static struct mmt_error *add_main_region(struct walk *walk, uint64_t start, uint64_t end, uint64_t top)
+static struct mmt_error *add_region(struct walk *walk, uint64_t arena, uint64_t start, uint64_t end, uint64_t top)
 {
-	const struct region region = {start, end, walk->main_arena, is_in(top, start, end) ? top : 0, true};
+	const struct region region = {start, end, arena, is_in(top, start, end) ? top : 0, arena == walk->main_arena};
 
-	return add_region(walk, &region);
+	if (start >= end)
+		return NULL;
+	if (walk->regions.count >= LIMIT_HEAP_REGIONS) {
+		walk->stopped = true;
+		return NULL;
+	}
+	return vector_push(&walk->regions, region) ? NULL : &error_no_memory;
 }
 
 /* Count the chunks with mappings of their own at the start of a mapping: later ones are below earlier ones, and the
@@ -466,10 +460,10 @@ static struct mmt_error *find_main_regions(struct walk *walk, uint64_t arena)
 		start = is_break ? mapping->start : count_mmapped(walk, mapping->start, mapping->end);
 		if (is_break || is_in(top, start, mapping->end)) {
 			end = find_end(source, mapping);
-			error = add_main_region(walk, start, end, top);
+			error = add_region(walk, arena, start, end, top);
 		} else if (flags & NONCONTIGUOUS &&
 			   begins_chain(walk, &(struct region){.end = mapping->end, .main = true}, start)) {
-			error = add_main_region(walk, start, mapping->end, top);
+			error = add_region(walk, arena, start, mapping->end, top);
 		}
 	}
 	return error;
@@ -497,11 +491,10 @@ static struct mmt_error *add_heaps(struct walk *walk, uint64_t arena, uint64_t f
 		uint64_t end = info[2] < limit - heap ? heap + info[2] : limit;
 		uint64_t start = heap == first ? (arena + ARENA_BYTES + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1)
 					       : heap + (arena - first);
-		const struct region region = {start, end, arena, is_in(top, start, end) ? top : 0, false};
 
 		if (!map_put(&walk->arenas, heap, 1))
 			return &error_no_memory;
-		error = add_region(walk, &region);
+		error = add_region(walk, arena, start, end, top);
 		heap = info[1];
 	}
 	return error;
@@ -670,24 +663,6 @@ static struct mmt_error *walk_chain(struct walk *walk, const struct region *regi
 	return error;
 }
 
-/* How much a part has changed since it was walked. */
-static uint64_t measure_change(struct walk *walk, const struct sample *sample)
-{
-	struct chunk chunk, next;
-	uint64_t bytes = 0;
-
-	forget_memory(walk);
-	(void)load(walk, sample->region, sample->start, &chunk);
-	while (chunk.address < sample->end && chunk.address - sample->start < 2 * SAMPLE_BYTES &&
-	       load_next(walk, sample->region, &chunk, &next)) {
-		if (next.head & PREV_IN_USE && !has_key(walk, &chunk))
-			bytes += size_of(&chunk);
-		chunk = next;
-	}
-	return (bytes > sample->bytes ? bytes - sample->bytes : sample->bytes - bytes) +
-	       (chunk.address < sample->end ? sample->end - chunk.address : 0);
-}
-
 /* Do chunks reach from stopped_at to the end of the region, which has grown since its mapping was read? Heaps of
  * arenas without a break say how large they are and whose, which is another one's if they were unmapped meanwhile. */
 static bool has_grown(struct walk *walk)
@@ -809,8 +784,21 @@ static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
 	 * or not at all. What has changed in some of them since shows how much that can be. */
 	walk->measuring = true;
 	walk->damaged = walk->census->stopped_at && is_damaged(walk);
-	for (size_t i = 0; i < count; i += step, read++)
-		change += measure_change(walk, &walk->samples.items[i]);
+	for (size_t i = 0; i < count; i += step, read++) {
+		const struct sample *sample = &walk->samples.items[i];
+		struct chunk chunk, next;
+		uint64_t bytes = 0;
+
+		forget_memory(walk);
+		(void)load(walk, sample->region, sample->start, &chunk);
+		while (chunk.address < sample->end && chunk.address - sample->start < 2 * SAMPLE_BYTES &&
+		       load_next(walk, sample->region, &chunk, &next)) {
+			if (next.head & PREV_IN_USE && !has_key(walk, &chunk))
+				bytes += size_of(&chunk);
+			chunk = next;
+		}
+		change += magnitude_of((int64_t)(bytes - sample->bytes)) + subtract(sample->end, chunk.address);
+	}
 	walk->measuring = false;
 	change = read ? change / read * count + change % read * count / read : 0;
 	walk->stopped |= walk->source->is_over(walk->source->context);
