@@ -174,10 +174,9 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 {
 	struct timespec resolution = {0};
 	struct recording_info info = {0};
-	struct buffer buffer;
+	CLEANUP(buffer) struct buffer buffer = {.maximum = LIMIT_SECTION_BYTES};
 	struct mmt_error *error = add_attributes(recorder) ?: fill_info(recorder, &info);
 
-	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	error = error ?: section_write(&section_info, &info, &buffer)
 			      ?: add_section(recorder, FEATURE_MMTRACE_INFO, &buffer);
 	if (!error) {
@@ -198,7 +197,6 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 		error = add_section(recorder, FEATURE_CLOCK_DATA, &buffer);
 	}
 	section_info.deinit(&info);
-	buffer_deinit(&buffer);
 	return error;
 }
 
@@ -324,10 +322,9 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 				      .missed_threads = recorder->summary.missed_threads,
 				      .missed_cpus = recorder->summary.missed_cpus,
 				      .left_processes = recorder->summary.left_processes};
+	CLEANUP(buffer) struct buffer buffer = {.maximum = LIMIT_SECTION_BYTES};
 	struct mmt_error *lost_error = NULL;
-	struct buffer buffer;
 
-	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	warn_left_out(recorder, "resident pages", add_residency(recorder, &buffer), &buffer);
 	/* Snapshot records are written by the recorder itself and are never lost. */
 	for (size_t i = 0; !lost_error && i <= recorder->reader.events.items.count; i++) {
@@ -339,8 +336,7 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 	section_loss.deinit(&loss);
 	build_ids_encode(&recorder->jobs.build_ids.found, &buffer);
 	recorder_keep_failure(recorder, add_section(recorder, FEATURE_BUILD_ID, &buffer));
-	for (size_t i = 0; i < sizeof(optional_sections) / sizeof(*optional_sections); i++) {
-		const struct optional_section *section = &optional_sections[i];
+	array_each(section, optional_sections, sizeof(optional_sections) / sizeof(*optional_sections)) {
 		struct mmt_error *error = section->encode(recorder, &buffer);
 
 		if (!error && buffer.size)
@@ -350,7 +346,6 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 	buffer_put_u64(&buffer, recorder->first_ns);
 	buffer_put_u64(&buffer, recorder->last_ns);
 	recorder_keep_failure(recorder, add_section(recorder, FEATURE_SAMPLE_TIME, &buffer));
-	buffer_deinit(&buffer);
 }
 
 #define PIECE_BYTES 32768u
@@ -383,29 +378,28 @@ static struct mmt_error *append_piece(struct recorder *recorder, const struct pi
 	return own_record_append_bytes(recorder, &record, piece->pid, time_ns, NAME_PIECE_ID);
 }
 
-/* Writes the file from `piece->offset` up to `size`, and stops when recorder->jobs.piece_bytes reaches `tick_end`.
- * *end_ret: the offset reached. */
-static struct mmt_error *append_file(struct recorder *recorder, struct piece piece, uint64_t place, int fd,
-				     uint64_t size, uint64_t tick_end, uint64_t *end_ret)
+/* Writes the file from `piece->offset` up to `size`, and stops when recorder->jobs.piece_bytes reaches `tick_end`. Then
+ * `piece->offset` is the offset reached. */
+static struct mmt_error *append_file(struct recorder *recorder, struct piece *piece, uint64_t place, int fd,
+				     uint64_t size, uint64_t tick_end)
 {
 	CLEANUP(free) uint8_t *bytes = malloc(READ_BYTES);
 	struct mmt_error *error = bytes ? NULL : &error_no_memory;
 
-	while (!error && !recorder->write_error && piece.offset < size && recorder->jobs.piece_bytes < tick_end) {
-		uint64_t left = size - piece.offset;
-		ssize_t count = target_file_read(&recorder->calls, place, fd, bytes,
-						 left < READ_BYTES ? (size_t)left : READ_BYTES, piece.offset);
+	while (!error && !recorder->write_error && piece->offset < size && recorder->jobs.piece_bytes < tick_end) {
+		uint64_t left = size - piece->offset;
+		ssize_t count =
+		    target_file_read(&recorder->calls, place, fd, bytes, smaller_of(left, READ_BYTES), piece->offset);
 		size_t taken;
 
 		if (count <= 0)
 			break;
-		for (size_t i = 0; !error && i < (size_t)count; i += taken, piece.offset += taken) {
+		for (size_t i = 0; !error && i < (size_t)count; i += taken, piece->offset += taken) {
 			taken = (size_t)count - i < PIECE_BYTES ? (size_t)count - i : PIECE_BYTES;
-			error = append_piece(recorder, &piece, bytes + i, taken);
+			error = append_piece(recorder, piece, bytes + i, taken);
 		}
 		error = error ?: ring_reader_give_way(recorder);
 	}
-	*end_ret = piece.offset;
 	return error;
 }
 
@@ -419,13 +413,12 @@ static struct mmt_error *write_perf_map(struct recorder *recorder, struct traced
 	const char *refused;
 	struct stat status;
 	struct mmt_error *error;
-	uint64_t end;
 	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
 
 	if (fd < 0 || !file_mark_check(recorder, process, &process->map_pieces_mark, fd, &status, &piece.offset))
 		return NULL;
-	error = append_file(recorder, piece, process->tmp_place, fd, (uint64_t)status.st_size, tick_end, &end);
-	(void)file_mark_set(recorder, process, &process->map_pieces_mark, fd, status.st_ino, end);
+	error = append_file(recorder, &piece, process->tmp_place, fd, (uint64_t)status.st_size, tick_end);
+	(void)file_mark_set(recorder, process, &process->map_pieces_mark, fd, status.st_ino, piece.offset);
 	process->map_pieces_ns = piece.now_ns;
 	return error;
 }
@@ -440,12 +433,11 @@ static struct mmt_error *write_jitdump(struct recorder *recorder, struct noted_j
 			      .offset = note->in_pieces};
 	struct mmt_error *error;
 	struct stat status;
-	uint64_t end;
 
 	if (note->fd < 0 || !target_file_stat(&recorder->calls, note->place, note->fd, &status))
 		return NULL;
-	error = append_file(recorder, piece, note->place, note->fd, (uint64_t)status.st_size, tick_end, &end);
-	note->in_pieces = end;
+	error = append_file(recorder, &piece, note->place, note->fd, (uint64_t)status.st_size, tick_end);
+	note->in_pieces = piece.offset;
 	return error;
 }
 
@@ -460,9 +452,8 @@ struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 	for (; !error && notes->in_pieces < notes->found.entries.count; notes->in_pieces++) {
 		const struct build_ids one = {
 		    .entries = {.items = &notes->found.entries.items[notes->in_pieces], .count = 1}};
-		CLEANUP(buffer) struct buffer bytes;
+		CLEANUP(buffer) struct buffer bytes = {.maximum = PIECE_BYTES};
 
-		buffer_init(&bytes, PIECE_BYTES);
 		build_ids_encode(&one, &bytes);
 		if (!bytes.error && bytes.size)
 			error = append_piece(recorder, &piece, bytes.data, bytes.size);

@@ -207,10 +207,9 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bo
 {
 	struct mmt_error *error = NULL;
 	CLEANUP(vector) proc_pids threads = {0};
-	CLEANUP(buffer) struct buffer record;
+	CLEANUP(buffer) struct buffer record = {.maximum = UINT16_MAX};
 
 	*alive_ret = false;
-	buffer_init(&record, UINT16_MAX);
 	if (!proc_list_threads(pid, &threads, NULL))
 		threads.count = 0;
 	for (size_t i = 0; !error && i < threads.count; i++) {

@@ -202,7 +202,7 @@ static struct mmt_error *save(const char *directory, const struct tracepoints *t
 	CLEANUP(close) int fd = -1;
 	char boot_id[BOOT_ID_BYTES];
 	struct mmt_error *error = read_boot_id(boot_id);
-	struct buffer content;
+	CLEANUP(buffer) struct buffer content = {.maximum = LIMIT_SAVED_FORMATS_BYTES};
 
 	if (error)
 		return error;
@@ -214,13 +214,10 @@ static struct mmt_error *save(const char *directory, const struct tracepoints *t
 		error = error_system(errno, "cannot change the mode of %s", directory);
 	if (error)
 		return error;
-	buffer_init(&content, LIMIT_SAVED_FORMATS_BYTES);
 	buffer_put_u64(&content, SAVED_MAGIC);
 	buffer_put(&content, boot_id, sizeof(boot_id));
 	tracepoints_encode(tracepoints, (uint32_t)sysconf(_SC_PAGESIZE), &content);
-	error = buffer_finish(&content) ?: error_context(write_file(fd, &content), "%s", directory);
-	buffer_deinit(&content);
-	return error;
+	return buffer_finish(&content) ?: error_context(write_file(fd, &content), "%s", directory);
 }
 
 struct mmt_error *tracefs_save(const char *directory)
