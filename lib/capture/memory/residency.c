@@ -142,8 +142,9 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 	return NULL;
 }
 
-/* Read resident pages with one PAGEMAP_SCAN. *end_ret: the address reached when `page_max` pages were found or the
- * limit of runs per call was hit. The shared zero page, which backs memory that was only read, is not counted. */
+/* Read resident pages of at most STEP_BYTES with one PAGEMAP_SCAN. *end_ret: the address reached when `page_max` pages
+ * were found or the limit of runs per call was hit. The shared zero page, which backs memory that was only read, is not
+ * counted. */
 static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t start, uint64_t end, uint64_t page_max,
 				   struct process_residency *residency, uint64_t *end_ret)
 {
@@ -153,7 +154,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	struct scan_argument argument = {
 	    .size = sizeof(argument),
 	    .start = start,
-	    .end = end,
+	    .end = start + smaller_of(end - start, STEP_BYTES),
 	    .region_count = REGIONS_PER_CALL,
 	    .page_count_max = page_max,
 	    .category_inverted = excluded,
@@ -173,7 +174,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 
 	reader->waited_ns += call.waited_ns;
 	reader->gave_up |= reader->waited_ns > LIMIT_RESIDENCY_WAIT_NS || !answered;
-	*end_ret = end;
+	*end_ret = argument.end;
 	if (!answered)
 		return NULL;
 	if (count < 0 && errno == EINVAL && excluded & SCAN_GUARD) {
@@ -205,11 +206,8 @@ static struct mmt_error *scan_range(struct residency_reader *reader, uint64_t st
 	uint64_t page_max = PIECE_BYTES / (uint64_t)sysconf(_SC_PAGESIZE);
 	struct mmt_error *error = NULL;
 
-	while (!error && start < end && reader->scan && !reader->gave_up) {
-		uint64_t step_end = end - start > STEP_BYTES ? start + STEP_BYTES : end;
-
-		error = scan_once(reader, start, step_end, page_max, residency, &start);
-	}
+	while (!error && start < end && reader->scan && !reader->gave_up)
+		error = scan_once(reader, start, end, page_max, residency, &start);
 	return error;
 }
 
@@ -220,12 +218,10 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 	uint64_t entries[ENTRIES_PER_READ];
 
 	while (start < end) {
-		uint64_t wanted = (end - start) / page_bytes * sizeof(uint64_t),
-			 began_ns = blocking_calls_clock_ns(reader->calls);
+		uint64_t wanted = smaller_of((end - start) / page_bytes * sizeof(uint64_t), sizeof(entries));
+		uint64_t began_ns = blocking_calls_clock_ns(reader->calls);
 		ssize_t count;
 
-		if (wanted > sizeof(entries))
-			wanted = sizeof(entries);
 		count = process_file_read(reader->calls, reader->pid, reader->fd, entries, wanted,
 					  (int64_t)(start / page_bytes * sizeof(uint64_t)));
 		reader->gave_up |= count < 0 && errno == ETIMEDOUT;
@@ -297,9 +293,8 @@ static struct mmt_error *append_runs_within(struct residency_reader *reader, con
 
 			if (run->start >= ranges[i].end)
 				break;
-			error =
-			    append_run(reader, residency, run->start > ranges[i].start ? run->start : ranges[i].start,
-				       run->end < ranges[i].end ? run->end : ranges[i].end);
+			error = append_run(reader, residency, larger_of(run->start, ranges[i].start),
+					   smaller_of(run->end, ranges[i].end));
 		}
 	}
 	return error;
@@ -387,15 +382,12 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 	if (reader->gave_up)
 		return NULL;
 	if (reader->scan) {
-		error = scan_once(reader, start, end - start > STEP_BYTES ? start + STEP_BYTES : end, STEP_PAGES,
-				  residency, end_ret);
+		error = scan_once(reader, start, end, STEP_PAGES, residency, end_ret);
 		if (error || reader->scan)
 			return error;
 	}
-	if (end - start > small_bytes)
-		end = start + small_bytes;
-	*end_ret = end;
-	return residency_read(reader, start, end, residency);
+	*end_ret = start + smaller_of(end - start, small_bytes);
+	return residency_read(reader, start, *end_ret, residency);
 }
 
 #define GROUP_INTERVAL_NS 500000000ULL /* shortest between two readings of the groups of targets */
@@ -616,10 +608,9 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < process->ranges.count && !reader->gave_up; i += RANGES_AT_ONCE) {
-		size_t left = process->ranges.count - i;
+		size_t count = smaller_of(process->ranges.count - i, RANGES_AT_ONCE);
 
-		error = residency_read_ranges(reader, &process->ranges.items[i],
-					      left < RANGES_AT_ONCE ? left : RANGES_AT_ONCE, pages);
+		error = residency_read_ranges(reader, &process->ranges.items[i], count, pages);
 		error = error ?: ring_reader_give_way(recorder);
 		reader->gave_up |= pages->runs.count > LIMIT_LIVE_RUNS;
 	}
