@@ -307,14 +307,6 @@ static bool is_read_if_grown(const struct recorder *recorder)
 	return !recorder->options->snapshot_interval_ns && !recorder->options->command && !recorder->options->wait_name;
 }
 
-static bool has_grown(struct traced_process *process)
-{
-	/* What a process has given back, or had before its exec, it can have again. */
-	process->paged_bytes = smaller_of(process->paged_bytes, process->resident_bytes);
-	return process->resident_bytes >=
-	       process->paged_bytes + process->paged_bytes / PAGES_GROWN_SHARE + PAGES_GROWN_BYTES;
-}
-
 /* Takes the snapshots that check the maps during the recording and, if requested, reads the resident pages. The rings
  * are read between two snapshots, and also within a snapshot when they fill, so no process delays the others for longer
  * than its own snapshot and page reading take. */
@@ -325,13 +317,17 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 	recorder->jobs.memory->page_readings++;
 	process_table_each(process, &recorder->processes, !error && !recorder->write_error) {
 		bool complete = false;
+		uint64_t grown_bytes;
 
 		if (recorder_is_stopped(recorder) || clock_now_ns() >= recorder_end_ns(recorder))
 			break;
 		/* The first snapshot of a process must come first: later ones are checked against it. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
-		if (is_read_if_grown(recorder) && !has_grown(process))
+		/* What a process has given back, or had before its exec, it can have again. */
+		process->paged_bytes = smaller_of(process->paged_bytes, process->resident_bytes);
+		grown_bytes = process->paged_bytes + process->paged_bytes / PAGES_GROWN_SHARE + PAGES_GROWN_BYTES;
+		if (is_read_if_grown(recorder) && process->resident_bytes < grown_bytes)
 			continue;
 		error = snapshot_take(recorder, process, SNAPSHOT_INTERVAL, &complete);
 		if (!error && complete)

@@ -122,14 +122,18 @@ struct unrecorded_children {
 	uint64_t count;
 };
 
-typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
-
-static struct mmt_error *count_unrecorded(struct recorder *recorder, unrecorded_children_list *list)
+struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 {
 	CLEANUP(vector) families all = {0};
-	/* Of children that were forked meanwhile, there are records. */
-	struct mmt_error *error = list_families(&all) ?: loop_drain(recorder);
+	CLEANUP(vector) VECTOR(struct unrecorded_children) list = {0};
+	const char *advice = recorder->options->tree ? "" : ": add --tree";
+	bool warns = !recorder->options->no_inherit;
+	struct mmt_error *error;
 
+	if (!recorder->options->pid_count)
+		return NULL;
+	/* Of children that were forked meanwhile, there are records. */
+	error = list_families(&all) ?: loop_drain(recorder);
 	array_while(child, all.items, all.count, !error) {
 		const struct traced_process *parent = process_table_find(&recorder->processes, child->parent);
 		size_t k = 0;
@@ -138,23 +142,13 @@ static struct mmt_error *count_unrecorded(struct recorder *recorder, unrecorded_
 		    is_recorded(recorder, child->pid) || proc_has_ended(child->pid) ||
 		    proc_is_kernel_thread(child->pid))
 			continue;
-		while (k < list->count && list->items[k].parent != child->parent)
+		while (k < list.count && list.items[k].parent != child->parent)
 			k++;
-		if (k < list->count || vector_push(list, ((struct unrecorded_children){child->parent, 0})))
-			list->items[k].count++;
+		if (k < list.count || vector_push(&list, ((struct unrecorded_children){child->parent, 0})))
+			list.items[k].count++;
 		else
 			error = &error_no_memory;
 	}
-	return error;
-}
-
-struct mmt_error *children_note_unrecorded(struct recorder *recorder)
-{
-	CLEANUP(vector) unrecorded_children_list list = {0};
-	const char *advice = recorder->options->tree ? "" : ": add --tree";
-	struct mmt_error *error = recorder->options->pid_count ? count_unrecorded(recorder, &list) : NULL;
-	bool warns = !recorder->options->no_inherit;
-
 	for (size_t i = 0; !error && i < list.count; i++) {
 		const struct unrecorded_children *children = &list.items[i];
 		char name[PROC_NAME_BYTES] = "?";
@@ -264,7 +258,6 @@ struct thread_scan {
 	size_t thread_count;
 	size_t stuck_count; /* of these, threads to which nobody can attach */
 	bool complete;	    /* all lists of threads were complete */
-	bool all;	    /* also scan threads that were not requested */
 };
 
 static void thread_scan_deinit(struct thread_scan *scan)
@@ -279,10 +272,10 @@ static bool is_covered(const struct recorder *recorder, const struct listed_thre
 				   clock_from_ticks(thread->start_ticks));
 }
 
-static struct mmt_error *scan_process(struct recorder *recorder, const struct traced_process *process,
+/* Adds what `scan` gets of one process. Not `all`: without threads that were not requested. */
+static struct mmt_error *scan_process(struct recorder *recorder, const struct traced_process *process, bool all,
 				      struct thread_scan *scan)
 {
-	bool all = scan->all || !process->partly;
 	bool complete = true, ok = true;
 	CLEANUP(vector) proc_pids threads = {0};
 
@@ -293,7 +286,7 @@ static struct mmt_error *scan_process(struct recorder *recorder, const struct tr
 		struct listed_thread thread = {.pid = process->pid, .tid = threads.items[i]};
 		bool exiting;
 
-		if (!all && !map_get(&recorder->reader.threads, (uint32_t)thread.tid))
+		if (!all && process->partly && !map_get(&recorder->reader.threads, (uint32_t)thread.tid))
 			continue;
 		scan->thread_count++;
 		if (!proc_read_start(&recorder->calls, thread.pid, thread.tid, &thread.start_ticks, &exiting)) {
@@ -319,10 +312,10 @@ static struct mmt_error *scan_processes(struct recorder *recorder, bool all, str
 {
 	struct mmt_error *error = NULL;
 
-	*scan = (struct thread_scan){.begin_ns = clock_now_ns(), .complete = true, .all = all};
+	*scan = (struct thread_scan){.begin_ns = clock_now_ns(), .complete = true};
 	process_table_each(process, &recorder->processes, !error) {
 		if (!process->ended)
-			error = scan_process(recorder, process, scan);
+			error = scan_process(recorder, process, all, scan);
 	}
 	return error;
 }
@@ -458,14 +451,12 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 
 	if (!(recorder->cgroup < 0 ? proc_list_processes(&pids) : cgroup_list_processes(recorder->cgroup, &pids)))
 		return error_system(errno, "cannot list the processes to be recorded");
-	for (size_t i = 0; i < pids.count; i++) {
-		pid_t pid = pids.items[i];
-
-		if (pid == getpid() || process_table_find(&recorder->processes, pid) || proc_has_ended(pid) ||
-		    proc_is_kernel_thread(pid) || recorder_has_helper(recorder, pid))
+	array_each(pid, pids.items, pids.count) {
+		if (*pid == getpid() || process_table_find(&recorder->processes, *pid) || proc_has_ended(*pid) ||
+		    proc_is_kernel_thread(*pid) || recorder_has_helper(recorder, *pid))
 			continue;
-		foreign += proc_runs_32_bit_program(&recorder->calls, pid);
-		if (!process_table_add(&recorder->processes, pid, false))
+		foreign += proc_runs_32_bit_program(&recorder->calls, *pid);
+		if (!process_table_add(&recorder->processes, *pid, false))
 			return &error_no_memory;
 	}
 	if (foreign)
@@ -542,11 +533,8 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 		return NULL;
 	process_table_each(process, &recorder->processes, true) {
 		char name[PROC_NAME_BYTES];
-		size_t k = 0;
 
-		while (k < options->pid_count && options->pids[k] != process->pid)
-			k++;
-		if (process->ended || k < options->pid_count)
+		if (process->ended || array_find(pid, options->pids, options->pid_count, *pid == process->pid))
 			continue;
 		if (count++ < NAMES_SHOWN && proc_name(process->pid, process->pid, name))
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%d (%s)",

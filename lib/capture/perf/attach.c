@@ -326,14 +326,13 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 static struct mmt_error *note_first_ids(struct attachment *attachment)
 {
 	for (uint32_t event = 0; event < attachment->set->items.count; event++) {
-		size_t i = 0;
+		const struct attached_event *first =
+		    array_find(item, attachment->events.items, attachment->events.count, item->event == event);
 
-		while (i < attachment->events.count && attachment->events.items[i].event != event)
-			i++;
-		if (i == attachment->events.count)
+		if (!first)
 			return error_create(MMT_ERROR_SYSTEM,
 					    "cannot open events on any CPU: every CPU went offline in the meantime");
-		if (!vector_push(&attachment->first_ids, attachment->events.items[i].id) ||
+		if (!vector_push(&attachment->first_ids, first->id) ||
 		    !vector_push(&attachment->lost_earlier, (uint64_t)0))
 			return &error_no_memory;
 	}

@@ -64,11 +64,9 @@ bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu
 		    !vector_push(&watch->away, cpu))
 			return false;
 	}
-	for (size_t i = 0; i < online->count; i++) {
-		int cpu = online->items[i];
-
-		if ((!cpus_have(recorded, cpu) || cpus_have(&watch->away, cpu)) && !cpus_have(&watch->missed, cpu) &&
-		    !vector_push(&watch->missed, cpu))
+	array_each(cpu, online->items, online->count) {
+		if ((!cpus_have(recorded, *cpu) || cpus_have(&watch->away, *cpu)) && !cpus_have(&watch->missed, *cpu) &&
+		    !vector_push(&watch->missed, *cpu))
 			return false;
 	}
 	return true;

@@ -240,25 +240,6 @@ static int try_event(const struct perf_event_attr *attribute)
 	return 0;
 }
 
-/* Add what kernels of the supported versions may lack. Without PERF_FORMAT_LOST (Linux 6.0, and later 5.10 and 5.15)
- * attach_add_lost() calculates what was lost. Without inherit_thread (Linux 5.13) children inherit the events, too, and
- * the reader discards their records. */
-static void add_optional(struct event_set *set, bool no_inherit)
-{
-	struct perf_event_attr lost, thread;
-
-	events_describe_dummy(&lost);
-	thread = lost;
-	lost.read_format |= PERF_FORMAT_LOST;
-	thread.inherit_thread = 1;
-	if (try_event(&lost) == EINVAL)
-		lost.read_format = PERF_FORMAT_ID;
-	for (size_t i = 0; i < set->items.count; i++) {
-		set->items.items[i].attribute.read_format = lost.read_format;
-		set->items.items[i].attribute.inherit_thread = no_inherit && try_event(&thread) != EINVAL;
-	}
-}
-
 /* Minor faults are sampled, major ones rare. Both fire when the fault is done, so the size of the page is known
  * (Linux 5.11 and later). PERF_SAMPLE_PERIOD must not be added: with it, the kernel reports every fault. Every fault
  * has a dump only where it is asked for: it would cost more than the fault. Samples on CPUs have dumps while there are
@@ -403,6 +384,7 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 {
 	uint32_t dump_bytes = events_dump_bytes(options), large_dump_bytes = events_large_dump_bytes(options);
 	struct event_description *new_task = NULL;
+	struct perf_event_attr lost, thread;
 	size_t first;
 	struct mmt_error *error;
 
@@ -427,9 +409,20 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 								 : add_reclaims(set, source, first);
 	if (!error && large_dump_bytes)
 		error = add_dumps(set, architecture, ROLE_LARGE_DUMP, large_dump_bytes);
-	for (size_t i = 0; i < set->items.count; i++)
-		set->items.items[i].attribute.exclude_kernel |= restricted;
-	add_optional(set, options->no_inherit);
+	/* Add what kernels of the supported versions may lack. Without PERF_FORMAT_LOST (Linux 6.0, and later 5.10 and
+	 * 5.15) attach_add_lost() calculates what was lost. Without inherit_thread (Linux 5.13) children inherit the
+	 * events, too, and the reader discards their records. */
+	events_describe_dummy(&lost);
+	thread = lost;
+	lost.read_format |= PERF_FORMAT_LOST;
+	thread.inherit_thread = 1;
+	if (try_event(&lost) == EINVAL)
+		lost.read_format = PERF_FORMAT_ID;
+	array_each(event, set->items.items, set->items.count) {
+		event->attribute.exclude_kernel |= restricted;
+		event->attribute.read_format = lost.read_format;
+		event->attribute.inherit_thread = options->no_inherit && try_event(&thread) != EINVAL;
+	}
 	return error;
 }
 

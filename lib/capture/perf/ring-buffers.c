@@ -142,20 +142,6 @@ bool rings_add_faults(struct rings *rings, bool all)
 	return done;
 }
 
-static struct mmt_error *open_rings(struct rings *rings, const uint64_t sizes[RING_KINDS], bool *refused_ret)
-{
-	struct mmt_error *error = NULL;
-
-	*refused_ret = false;
-	for (size_t i = 0; i < rings->cpus.count; i++) {
-		for (unsigned kind = 0; !error && kind < RING_KINDS; kind++)
-			if (sizes[kind])
-				error = open_ring(rings, rings->cpus.items[i], (enum ring_kind)kind, sizes[kind],
-						  refused_ret);
-	}
-	return error;
-}
-
 /* Open the largest rings that the kernel allows. `large`: the first way to try for getting memory for large dumps. */
 static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cpu, const struct ring_needs *needs,
 				      uint64_t sizes[RING_KINDS], bool *refused_ret)
@@ -163,10 +149,15 @@ static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cp
 	enum large_dump_room large = needs->large_dump_bytes ? LARGE_DUMPS_BESIDES : LARGE_DUMPS_LEFT_OUT;
 
 	for (;; large++) {
-		struct mmt_error *error;
+		struct mmt_error *error = NULL;
 
 		rings_divide(bytes_per_cpu, needs, large, sizes);
-		error = open_rings(rings, sizes, refused_ret);
+		*refused_ret = false;
+		array_while(cpu, rings->cpus.items, rings->cpus.count, !error) {
+			for (unsigned kind = 0; !error && kind < RING_KINDS; kind++)
+				if (sizes[kind])
+					error = open_ring(rings, *cpu, (enum ring_kind)kind, sizes[kind], refused_ret);
+		}
 		if (!error)
 			return NULL;
 		close_rings(rings, 0);

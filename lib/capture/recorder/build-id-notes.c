@@ -363,7 +363,7 @@ static bool add_copy(struct recorder *recorder, struct compressor *compressor, c
 	while (ok && *size_ret < file->bytes) {
 		uint64_t left = file->bytes - *size_ret;
 		ssize_t count = target_file_read(&recorder->calls, place, file->fd, piece,
-						 left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, *size_ret);
+						 smaller_of(left, PIECE_BYTES), *size_ret);
 		struct mmt_error *error = count > 0 ? compressor_frame(compressor, piece, (size_t)count, buffer) : NULL;
 
 		ok = count >= 0 && !error && !is_interrupted(recorder);

@@ -17,16 +17,13 @@ uint64_t recorder_end_ns(const struct recorder *recorder)
 
 bool recorder_has_helper(const struct recorder *recorder, pid_t pid)
 {
-	bool found = pid == recorder->calls.process.child;
+	const struct helper *heap = &recorder->jobs.heap_helper;
 
-	for (size_t i = 0; !found && i < recorder->calls.blocked.count; i++)
-		found = pid == recorder->calls.blocked.items[i].child;
-	for (size_t i = 0; !found && i < recorder->processes.items.count; i++) {
-		const struct helper *helper = &recorder->processes.items.items[i]->helper;
-
-		found = pid == helper->child || pid == helper->dying;
-	}
-	return found || pid == recorder->jobs.heap_helper.child || pid == recorder->jobs.heap_helper.dying;
+	if (pid == recorder->calls.process.child || pid == heap->child || pid == heap->dying ||
+	    array_find(helper, recorder->calls.blocked.items, recorder->calls.blocked.count, helper->child == pid))
+		return true;
+	return array_find(process, recorder->processes.items.items, recorder->processes.items.count,
+			  (*process)->helper.child == pid || (*process)->helper.dying == pid);
 }
 
 bool recorder_is_stopped(const struct recorder *recorder)

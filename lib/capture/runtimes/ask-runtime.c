@@ -392,11 +392,8 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 
 	if (!recorder->options->ask_runtime)
 		return;
-	for (size_t i = 0; i < dumps->items.count; i++) {
-		if (dumps->items.items[i].copy.pid == process->pid)
-			return;
-	}
-	if (process->perf_map.text || perf_maps_exists(recorder, process))
+	if (array_find(note, dumps->items.items, dumps->items.count, note->copy.pid == process->pid) ||
+	    process->perf_map.text || perf_maps_exists(recorder, process))
 		return;
 	if (process->runtime && process->runtime->is_guess)
 		unasked_count(&recorder->jobs.runtimes->unknown_runtimes, process->pid);
