@@ -769,9 +769,9 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "stop after TIME: 10s, 500ms, 2m, 1h", .group = "How long"),
 	    OPTION(0, "max-size", value_size, &arguments->options.max_bytes, "SIZE",
 		   "stop when SIZE is written: 100M, 2G", .rare = true),
-	    OPTION(0, "stop-when", stop_when_parse, &arguments->conditions, STOP_WHEN_ARGUMENT,
-		   "stop when this comes true: RSS, its growth, or the use of the control group's limit; may be "
-		   "repeated",
+	    OPTION(0, "stop-when", stop_when_parse, &arguments->conditions, "CONDITION",
+		   "stop when this comes true: rss>SIZE, growth>SIZE/TIME, or group>N% of the control group's limit; "
+		   "may be repeated",
 		   .rare = true),
 	    OPTION('g', "call-graph", parse_call_graph, &arguments->options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",

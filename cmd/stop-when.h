@@ -19,8 +19,6 @@ struct stop_conditions {
 	size_t count;
 };
 
-#define STOP_WHEN_ARGUMENT "rss>SIZE|growth>SIZE/TIME|group>N%"
-
 /* For an option table; `conditions` gets another one. */
 const char *stop_when_parse(const char *text, void *conditions);
 

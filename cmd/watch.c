@@ -34,7 +34,7 @@
 #define NAME_LENGTH 20 /* of 20261130T221500.123Z */
 
 /* A recorder, which after the recording also writes the page and runs the program. */
-struct recorder {
+struct watch_recorder {
 	pid_t pid; /* 0: none */
 	int fd;	   /* it says that it records, which conditions come true, and that it ends; then it is told why */
 	uint64_t start_ns;
@@ -54,9 +54,9 @@ struct watch {
 	char (*numbers)[16];
 	uint64_t every_ns, max_bytes;
 	int directory;
-	struct recorder current, next; /* that records, and that starts */
-	unsigned recorders;	       /* these, and those that have recorded */
-	uint64_t retry_ns, delay_ns;   /* do not start one before; how long to wait after the next failure */
+	struct watch_recorder current, next; /* that records, and that starts */
+	unsigned recorders;		     /* these, and those that have recorded */
+	uint64_t retry_ns, delay_ns;	     /* do not start one before; how long to wait after the next failure */
 	bool has_begun, waits, ends;
 	int status; /* of a recorder that could not begin */
 };
@@ -198,7 +198,7 @@ static void delay_next(struct watch *watch)
 
 static void start_recorder(struct watch *watch)
 {
-	struct recorder *next = &watch->next;
+	struct watch_recorder *next = &watch->next;
 	pid_t parent = getpid();
 	struct timespec now;
 	struct tm utc;
@@ -219,7 +219,7 @@ static void start_recorder(struct watch *watch)
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (gmtime_r(&now.tv_sec, &utc))
 		strftime(time_text, sizeof(time_text), "%Y%m%dT%H%M%S", &utc);
-	*next = (struct recorder){.start_ns = clock_ns(), .fd = ends[0]};
+	*next = (struct watch_recorder){.start_ns = clock_ns(), .fd = ends[0]};
 	snprintf(next->path, sizeof(next->path), "%s/%s.%03ldZ.data", watch->output, time_text, now.tv_nsec / 1000000);
 	count = make_command_line(watch, next->path, ends[1]);
 	if (!count) {
@@ -245,7 +245,7 @@ static void start_recorder(struct watch *watch)
 }
 
 /* From here on the recorder needs nothing of this process. `stop`: it still records. */
-static void release(struct recorder *recorder, const char *reason, bool stop)
+static void release(struct watch_recorder *recorder, const char *reason, bool stop)
 {
 	const char *why = *recorder->reason ? recorder->reason : reason;
 
@@ -259,7 +259,7 @@ static void release(struct recorder *recorder, const char *reason, bool stop)
 }
 
 /* A line of a recorder: that it records, that it does not any more, or a condition that came true. */
-static void take_line(struct watch *watch, struct recorder *recorder, const char *line)
+static void take_line(struct watch *watch, struct watch_recorder *recorder, const char *line)
 {
 	bool ended = !strcmp(line, "ended");
 
@@ -279,7 +279,7 @@ static void take_line(struct watch *watch, struct recorder *recorder, const char
 	}
 }
 
-static void read_lines(struct watch *watch, struct recorder *recorder)
+static void read_lines(struct watch *watch, struct watch_recorder *recorder)
 {
 	char text[512], *rest = text, *line;
 	ssize_t size = recv(recorder->fd, text, sizeof(text) - 1, 0);
@@ -303,7 +303,7 @@ static void read_lines(struct watch *watch, struct recorder *recorder)
 /* Milliseconds until something must be done without an event; -1: never. */
 static int milliseconds_to_wait(const struct watch *watch)
 {
-	const struct recorder *current = &watch->current;
+	const struct watch_recorder *current = &watch->current;
 	uint64_t due_ns = watch->retry_ns, now_ns = clock_ns();
 
 	if (watch->ends)
@@ -321,7 +321,7 @@ static int milliseconds_to_wait(const struct watch *watch)
  * parent. */
 static int run(struct watch *watch, int stop_fd, int cut_fd)
 {
-	struct recorder *const recorders[] = {&watch->current, &watch->next};
+	struct watch_recorder *const recorders[] = {&watch->current, &watch->next};
 	uint64_t time_ns;
 	int wait, status;
 
@@ -393,8 +393,9 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 		   "begin a new recording every TIME (default 1h)"),
 	    OPTION(0, "max-size", value_size, &watch.max_bytes, "SIZE",
 		   "remove the oldest recordings when all have this size (default 1G)"),
-	    OPTION(0, "when", stop_when_parse, &watch.conditions, STOP_WHEN_ARGUMENT,
-		   "when this comes true, begin a new recording, and write a page on the last one; may be repeated"),
+	    OPTION(0, "when", stop_when_parse, &watch.conditions, "CONDITION",
+		   "write a page and begin anew when this comes true: rss>SIZE, growth>SIZE/TIME, or group>N% of the "
+		   "control group's limit; may be repeated"),
 	    OPTION(0, "run", value_string, &watch.program, "PROGRAM",
 		   "run PROGRAM with the file and the reason as arguments when a recording is complete"),
 	    OPTION('q', "quiet", value_flag, &watch.quiet, NULL, "print only warnings and errors"),

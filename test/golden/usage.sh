@@ -111,7 +111,7 @@ refuse 1 " report: --from lies outside $where" report --from 1h leak.data
 refuse 1 " report: --to lies outside $where" report --to 1h leak.data
 refuse 1 " report: --to: the recording has no marks; send SIGUSR1 to the recorder to set one" report --to mark:1 leak.data
 # -h is one screen, with examples first; they are those of help examples.
-for command in record report top trace export diff; do
+for command in record report top trace watch export diff; do
 	"$MMTRACE" $command -h >out
 	[ "$(wc -l <out)" -le 23 ] && ! grep -qE '^.{81}|[(,;:] ?$' <(sed '/^[A-Z][a-z ]*:$/d; /^  --/d' out) &&
 		[ "$(sed -n '/^  mmtrace/{s/^  //p;q}' out)" = "$("$MMTRACE" help examples | grep -m 1 "^mmtrace $command ")" ] || {
@@ -121,7 +121,7 @@ for command in record report top trace export diff; do
 	}
 done
 # A group has options; nothing but a list of choices is wider than a terminal.
-for command in record report top trace export diff dump pack check setup help; do
+for command in record report top trace watch export diff dump pack check setup help; do
 	{ "$MMTRACE" $command -h && "$MMTRACE" $command --help; } >out
 	! grep -qzE '\n[A-Z][A-Za-z ]*:\n\n' out && ! grep -v '|' out | grep -qE '^.{81}' || {
 		echo "FAILED: mmtrace $command -h or --help:" >&2

@@ -10,7 +10,7 @@ prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$BUILD/CMakeCache.txt")
 installed=$root$prefix
 
 for file in bin/mmtrace include/mmtrace/{diff,error,machine,output,pack,progress,record,report,version}.h \
-	share/man/man1/mmtrace.1 share/man/man1/mmtrace-{record,report,diff,dump,pack,check,setup}.1 share/man/man3/mmtrace.3 \
+	share/man/man1/mmtrace.1 share/man/man1/mmtrace-{record,report,top,trace,watch,export,diff,dump,pack,check,setup}.1 share/man/man3/mmtrace.3 \
 	share/man/man5/mmtrace-{file,json}.5 share/man/man7/mmtrace-{causes,containers,internals}.7 share/bash-completion/completions/mmtrace \
 	share/zsh/site-functions/_mmtrace share/fish/vendor_completions.d/mmtrace.fish; do
 	[ -s "$installed/$file" ] || fail "$file is not installed"
