@@ -63,6 +63,18 @@ grep -qx "  the kernel's OOM killer $says" record.log || fail "record does not s
 
 grep -qE "^  [0-9.]+ MiB of 64.00 MiB of the control group's limit in use" record.log || fail "record does not name the limit: $(cat record.log)"
 
+# A condition on the limit ends the recording before the kernel ends the process.
+start_workload growth steadily
+echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"
+begin_recording -p "$pid" --stop-when 'group>30%'
+echo >&3
+wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
+grep -qx 'mmtrace record: group>30%' record.log || fail "the condition did not come true: $(cat record.log)"
+report_json
+expect_json ".oom_kills == [] and .control_group.end.anon_bytes * 100 / .control_group.end.limit_bytes > 25"
+kill -9 "$pid"
+wait "$pid"
+
 # The second target is in a group below, into which it comes after recording began.
 mkdir "$group/below" || fail "no group can be made in a control group"
 echo $((256 << 20)) >"$group/$limit" || fail "the limit cannot be set"
