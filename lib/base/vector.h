@@ -29,6 +29,14 @@
 #define vector_push(vector, value)                                                                                     \
 	(vector_has_room(vector) ? ((vector)->items[(vector)->count++] = (value), true) : false)
 
+/* Append zeroed elements until there are at least `wanted`; false when out of memory. */
+#define vector_extend(vector, wanted)                                                                                  \
+	({                                                                                                             \
+		while ((vector)->count < (wanted) && vector_append(vector))                                            \
+			;                                                                                              \
+		(vector)->count >= (wanted);                                                                           \
+	})
+
 #define vector_deinit(vector)                                                                                          \
 	do {                                                                                                           \
 		free((vector)->items);                                                                                 \

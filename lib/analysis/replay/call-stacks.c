@@ -14,10 +14,8 @@ bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence)
 		lost->everywhere = sequence;
 		return true;
 	}
-	while (lost->latest.count <= (size_t)cpu) {
-		if (!vector_push(&lost->latest, 0))
-			return false;
-	}
+	if (!vector_extend(&lost->latest, (size_t)cpu + 1))
+		return false;
 	lost->latest.items[cpu] = sequence;
 	return true;
 }
@@ -127,10 +125,8 @@ static struct mmt_error *set_number(struct call_stacks *stacks, uint64_t call, u
 {
 	uint64_t chunk = (call - 1) / CALL_STACKS_CHUNK;
 
-	while (stacks->chunks.count <= chunk) {
-		if (!vector_push(&stacks->chunks, NULL))
-			return &error_no_memory;
-	}
+	if (!vector_extend(&stacks->chunks, chunk + 1))
+		return &error_no_memory;
 	if (!stacks->chunks.items[chunk])
 		stacks->chunks.items[chunk] = calloc(CALL_STACKS_CHUNK, sizeof(**stacks->chunks.items));
 	if (!stacks->chunks.items[chunk])

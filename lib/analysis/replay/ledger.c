@@ -92,11 +92,9 @@ static COLD void add_lifetime(struct ledger *ledger, const struct allocation *al
 /* NULL: out of memory. */
 static inline struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
 {
-	while (ledger->threads.count <= thread) {
-		if (!vector_append(&ledger->threads)) {
-			ledger->out_of_memory = true;
-			return NULL;
-		}
+	if (!vector_extend(&ledger->threads, (size_t)thread + 1)) {
+		ledger->out_of_memory = true;
+		return NULL;
 	}
 	return &ledger->threads.items[thread];
 }

@@ -20,11 +20,8 @@ const struct account *process_totals_owner(const struct replay *replay, const st
 /* Valid until the next call; NULL: out of memory. */
 static struct kept_process_totals *find_process_totals(struct replay *replay, uint32_t process)
 {
-	while (replay->process_totals.count <= process) {
-		if (!vector_append(&replay->process_totals))
-			return NULL;
-	}
-	return &replay->process_totals.items[process];
+	return vector_extend(&replay->process_totals, (size_t)process + 1) ? &replay->process_totals.items[process]
+									   : NULL;
 }
 
 static const struct space_facts no_facts; /* of most spaces */

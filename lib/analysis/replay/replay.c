@@ -395,10 +395,8 @@ static struct mmt_error *keep_mmap2(struct replay *replay, struct thread_state *
 		return error;
 	if (!vector_push(&state->mmap2_records, mmap2_record))
 		return &error_no_memory;
-	while (replay->mmap2_counts.count <= thread->process) {
-		if (!vector_push(&replay->mmap2_counts, 0))
-			return &error_no_memory;
-	}
+	if (!vector_extend(&replay->mmap2_counts, thread->process + 1))
+		return &error_no_memory;
 	replay->mmap2_counts.items[thread->process]++;
 	return NULL;
 }

@@ -75,10 +75,8 @@ bool steps_of_rows_add(struct steps_of_rows *steps, uint32_t row, uint32_t step,
 	struct row_steps *changes;
 	size_t place;
 
-	while (steps->rows.count <= row) {
-		if (!vector_append(&steps->rows))
-			return false;
-	}
+	if (!vector_extend(&steps->rows, (size_t)row + 1))
+		return false;
 	changes = &steps->rows.items[row];
 	/* Changes are in time order, but for the records of damaged rounds. */
 	for (place = changes->items.count; place && changes->items.items[place - 1].step > step;)

@@ -32,9 +32,7 @@ struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, 
 		return NULL;
 	/* Programs without recorded code share the code of the next program that has some. */
 	place = (size_t)(recorded - code->programs.items);
-	while (resolver->rows.count <= place && vector_append(&resolver->rows))
-		;
-	if (resolver->rows.count > place) {
+	if (vector_extend(&resolver->rows, place + 1)) {
 		if (!resolver->rows.items[place])
 			resolver->rows.items[place] = jit_rows_create(code, recorded, resolver->mapped.modules);
 		state->rows = resolver->rows.items[place];

@@ -32,10 +32,8 @@ static struct mmt_error *index_records(struct mapped_modules *mapped)
 {
 	const struct module_copies *copies = &mapped->metadata->images;
 
-	for (size_t i = 0; i < copies->images.count; i++) {
-		if (!vector_append(&mapped->next_records))
-			return &error_no_memory;
-	}
+	if (!vector_extend(&mapped->next_records, copies->images.count))
+		return &error_no_memory;
 	for (size_t i = copies->images.count; i-- > 0;) {
 		const struct module_copy *record = &copies->images.items[i];
 		uint32_t path = intern_put_string(&mapped->paths, record->path);
