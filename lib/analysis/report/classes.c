@@ -163,15 +163,12 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 	    origin && origin <= 2 && !origin_is_allocator(frames[origin - 1]->function) &&
 	    memory_class == MMT_CLASS_ANON)
 		return MMT_PATTERN_PYTHON;
-	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
-		if (!starts_with(module, runtimes[i]))
-			continue;
-		/* .NET commits parts of its heap's range when it needs them. */
-		if (memory_class == MMT_CLASS_GC_RESERVE || (memory_class == MMT_CLASS_ANON && is_mprotect(frames[0])))
-			return MMT_PATTERN_GC_HEAP;
-		return memory_class == MMT_CLASS_JIT ? MMT_PATTERN_CODE : MMT_PATTERN_NONE;
-	}
-	return MMT_PATTERN_NONE;
+	if (!array_find(runtime, runtimes, sizeof(runtimes) / sizeof(*runtimes), starts_with(module, *runtime)))
+		return MMT_PATTERN_NONE;
+	/* .NET commits parts of its heap's range when it needs them. */
+	if (memory_class == MMT_CLASS_GC_RESERVE || (memory_class == MMT_CLASS_ANON && is_mprotect(frames[0])))
+		return MMT_PATTERN_GC_HEAP;
+	return memory_class == MMT_CLASS_JIT ? MMT_PATTERN_CODE : MMT_PATTERN_NONE;
 }
 
 enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
@@ -182,13 +179,9 @@ enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t fra
 	/* glibc extended the heap; the caller does not matter. */
 	if (pattern)
 		return pattern;
-	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
-		if (!(rules[i].classes >> memory_class & 1))
-			continue;
-		for (size_t frame = 0; frame < depth; frame++) {
-			if (matches(&rules[i], frames[frame]))
-				return rules[i].pattern;
-		}
+	array_each(rule, rules, sizeof(rules) / sizeof(*rules)) {
+		if (rule->classes >> memory_class & 1 && array_find(frame, frames, depth, matches(rule, *frame)))
+			return rule->pattern;
 	}
 	return find_by_module(frames, frame_count, memory_class);
 }
@@ -253,19 +246,6 @@ static bool is_go_heap(const struct heap_finder *finder, const struct space_inte
 	return is_runtime(finder, "go") && may_be_go_heap(interval);
 }
 
-/* An address proves nothing: other allocators align their memory too. */
-static bool has_arenas(const struct heap_finder *finder)
-{
-	space_each(interval, finder->space, true) {
-		struct space_interval part = last_part(interval);
-
-		if (can_be_heap(interval) && interval->attributes.protection && part.start >= interval->start &&
-		    is_arena_shaped(finder->space, &part) && !is_go_heap(finder, interval))
-			return true;
-	}
-	return false;
-}
-
 struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime, bool glibc)
 {
 	struct heap_finder finder = {.space = space, .runtime = runtime};
@@ -274,7 +254,14 @@ struct heap_finder heap_finder_create(const struct space *space, const struct ru
 	uint64_t start = 0;	 /* where regions may begin; 0: none */
 	uint64_t first = 0;	 /* of the range so far; 0: no large part */
 
-	finder.has_arenas = glibc && has_arenas(&finder);
+	/* An address proves nothing: other allocators align their memory too. */
+	space_each(interval, space, glibc && !finder.has_arenas) {
+		struct space_interval part = last_part(interval);
+
+		finder.has_arenas = can_be_heap(interval) && interval->attributes.protection &&
+				    part.start >= interval->start && is_arena_shaped(space, &part) &&
+				    !is_go_heap(&finder, interval);
+	}
 	if (!is_runtime(&finder, "java") && !is_runtime(&finder, "dotnet"))
 		return finder;
 	/* Of adjacent mappings, those belong to a heap that lie from `start` to the end of the last large part. */
