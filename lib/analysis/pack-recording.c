@@ -131,8 +131,7 @@ static struct mmt_error *name_vtables(struct heap_censuses *heaps, const struct 
 	array_while(census, heaps->items.items, heaps->items.count, !error) {
 		const struct process *process = processes_find(replay->processes, census->pid);
 
-		for (size_t j = 0; process && j < census->group_count && j < LIMIT_HEAP_TYPES; j++) {
-			struct mmt_heap_group *group = &census->groups[j];
+		array_each(group, census->groups, process ? smaller_of(census->group_count, LIMIT_HEAP_TYPES) : 0) {
 			const char *type =
 			    group->content == MMT_HEAP_POINTER
 				? resolver_vtable_type(replay->code, process->space, group->name, group->offset)

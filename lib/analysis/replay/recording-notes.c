@@ -105,9 +105,8 @@ static struct mmt_error *take_group_memory(struct notes *notes, const struct eve
 	if (event->time_ns < notes->memory.from_ns || figure >= MMT_GROUP_FIGURES || event->pid < 0 ||
 	    event->pid >= LIMIT_GROUPS)
 		return NULL;
-	while (notes->groups.count <= (size_t)event->pid)
-		if (!vector_push(&notes->groups, (struct noted_group){0}))
-			return &error_no_memory;
+	if (!vector_extend(&notes->groups, (size_t)event->pid + 1))
+		return &error_no_memory;
 	noted = &notes->groups.items[event->pid];
 	group = &noted->counters;
 	/* The limit may be missing. Sums of changes must not overflow. */
@@ -192,13 +191,13 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_timestamp *timestamp)
 {
 	uint64_t number = timestamp->ns;
+	const struct mmt_mark *found =
+	    array_find(mark, notes->marks.items, notes->marks.count, number && mark->number == number);
 
 	if (timestamp->kind != MMT_TIMESTAMP_MARK)
 		return NULL;
-	for (size_t i = 0; i < notes->marks.count; i++) {
-		if (!number || notes->marks.items[i].number != number)
-			continue;
-		*timestamp = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = notes->marks.items[i].time_ns};
+	if (found) {
+		*timestamp = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = found->time_ns};
 		return NULL;
 	}
 	if (!notes->last_mark)

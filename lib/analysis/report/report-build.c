@@ -571,7 +571,6 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 	struct replay_options replay = {.find_row = rows_find};
 	uint32_t steps = options->lifetime_steps;
 	struct mmt_error *error = NULL;
-	bool has_events = false;
 
 	if (!report)
 		return &error_no_memory;
@@ -598,12 +597,8 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 	replay.context = &report->rows;
 	replay.by_thread = rows_need_threads(&report->rows);
 	error = error ?: replay_init(&report->replay, &replay);
-	for (size_t i = 0; !error && i < report->replay.metadata->attribute_count; i++) {
-		const struct reader_attribute *attribute = &report->replay.metadata->attributes[i];
-
-		has_events |= attribute->is_call && !attribute->is_enter;
-	}
-	if (!error && !has_events)
+	if (!error && !array_find(attribute, report->replay.metadata->attributes,
+				  report->replay.metadata->attribute_count, attribute->is_call && !attribute->is_enter))
 		error = error_create(MMT_ERROR_FORMAT,
 				     "%s: contains no memory events; record with `mmtrace record`, or with perf and "
 				     "syscalls:sys_{enter,exit}_{mmap,munmap}",

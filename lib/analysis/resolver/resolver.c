@@ -226,12 +226,9 @@ bool resolver_is_go(struct resolver *resolver, const struct space *space)
 	if (resolver->metadata->packed) {
 		if (has_packed_runtime(resolver, runtimes_find("go")))
 			return true;
-		array_each(frame, resolver->frames.items, resolver->frames.count) {
-			if (frame->name_count && frame->names[0].function &&
-			    starts_with(frame->names[0].function, "runtime."))
-				return true;
-		}
-		return false;
+		return array_find(frame, resolver->frames.items, resolver->frames.count,
+				  frame->name_count && frame->names[0].function &&
+				      starts_with(frame->names[0].function, "runtime."));
 	}
 	program = find_program(resolver, space);
 	return program && module_go(program);
@@ -317,14 +314,6 @@ static const struct runtime *note_runtime(struct lookup *lookup)
 	return state->code.runtime;
 }
 
-/* Methods have signatures; what the runtime itself generates, such as its interpreter, keeps frame pointers. */
-static bool is_method(const char *name)
-{
-	const char *signature = strchr(name, '(');
-
-	return signature && signature > name && signature[-1] != ' ';
-}
-
 /* Code that was replaced or freed before it was copied has no prologue: only the runtime's option shows whether it kept
  * frame pointers. If the option is not known, a method whose code was copied since is more likely to omit them. */
 static bool may_omit_frame_pointers(struct lookup *lookup, const struct jit_rows *rows, uint64_t address)
@@ -347,6 +336,9 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 	struct jit_rows *rows = find_rows(lookup);
 	bool known_prologue = lookup->resolver->rules == &unwind_rules_x86_64;
 	bool interpreted = known_prologue && !strcmp(code.name, "Interpreter");
+	/* Methods have signatures; what the runtime itself generates, such as its interpreter, keeps frame pointers. */
+	const char *signature = strchr(code.name, '(');
+	bool is_method = signature && signature > code.name && signature[-1] != ' ';
 	/* The register is stale below a virtual thread that was resumed, whose first frame needs only its size. */
 	bool keeps = !interpreted && jit_rows_keep_frame_pointer(rows, code.start, address) &&
 		     !strstr(code.name, ".Continuation.enterSpecial(");
@@ -355,8 +347,7 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 				 : jit_rows_find(rows, known_prologue ? code.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
-	else if (!place->row && (!*code.name || is_method(code.name)) && !keeps &&
-		 may_omit_frame_pointers(lookup, rows, address))
+	else if (!place->row && (!*code.name || is_method) && !keeps && may_omit_frame_pointers(lookup, rows, address))
 		place->frame_pointer = CODE_FRAME_POINTER_NONE;
 }
 
@@ -553,10 +544,8 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 					     .context = &lookup};
 	struct mmt_error *error;
 
-	while (resolver->processes.count <= process->index) {
-		if (!vector_append(&resolver->processes))
-			return &error_no_memory;
-	}
+	if (!vector_extend(&resolver->processes, process->index + 1))
+		return &error_no_memory;
 	resolver->processes.items[process->index].pid = process->pid;
 	unwind(resolver->rules, input, &callbacks, &resolver->result);
 	if (resolver_lacks_memory(resolver))

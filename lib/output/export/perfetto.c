@@ -373,8 +373,8 @@ static void put_regions(struct perfetto *perfetto)
 	}
 	qsort_r(perfetto->export->events.items, perfetto->export->events.count, sizeof(*perfetto->export->events.items),
 		compare_regions, (void *)report);
-	for (size_t i = 0; i < perfetto->export->events.lifetime_count && i < LIMIT_PERFETTO_REGIONS; i++) {
-		const struct export_event *event = &perfetto->export->events.items[i];
+	array_each(event, perfetto->export->events.items,
+		   smaller_of(perfetto->export->events.lifetime_count, LIMIT_PERFETTO_REGIONS)) {
 		const struct mmt_part *part = &report->parts[event->part];
 		const struct mmt_row *row = &report->rows[part->row];
 		const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
