@@ -265,8 +265,7 @@ void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 	size = part->hint == text->next_hint && !text->below ? (size_t)(strstr(part->hint, TEXT_NEXT) - part->hint)
 							     : strlen(part->hint);
 	text_pad_to(text, PART_INDENT);
-	text_add(text, "%.*s", (int)size, part->hint);
-	text_end_sentence(text, TEXT_FAINT, PART_INDENT);
+	text_sentence(text, TEXT_FAINT, PART_INDENT, "%.*s", (int)size, part->hint);
 }
 
 #define TOUCHERS_SHOWN 3
@@ -342,10 +341,9 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 	if (report->process_count == 1 && part->bytes >= PART_FLOOR_BYTES && part->mapped_bytes > part->filled_bytes &&
 	    (part->memory_class == MMT_CLASS_ANON || part->memory_class == MMT_CLASS_SHM) && !part->arena) {
 		text_pad_to(text, PART_INDENT);
-		text_add(text, "%s of %s touched: it can grow by at most %s", text_bytes(text, part->filled_bytes),
-			 text_bytes(text, part->mapped_bytes),
-			 text_bytes(text, part->mapped_bytes - part->filled_bytes));
-		text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
+		text_sentence(text, TEXT_PLAIN, PART_INDENT, "%s of %s touched: it can grow by at most %s",
+			      text_bytes(text, part->filled_bytes), text_bytes(text, part->mapped_bytes),
+			      text_bytes(text, part->mapped_bytes - part->filled_bytes));
 	}
 	if (part->place == MMT_GROWTH_BEFORE && !mmt_report_has_leak(report))
 		text_put_part_hint(text, part);
@@ -355,8 +353,7 @@ void text_put_rest(struct text *text, int64_t bytes, const char *what)
 {
 	if (!bytes)
 		return;
-	text_add(text, "  %12s  %s", text_change(text, bytes), what);
-	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
+	text_sentence(text, TEXT_PLAIN, PART_INDENT, "  %12s  %s", text_change(text, bytes), what);
 }
 
 void text_put_swap(struct text *text, int64_t bytes)
@@ -434,10 +431,10 @@ static void put_huge_pages(struct text *text, const struct mmt_report *report)
 
 	if (!pages->hint)
 		return;
-	text_add(text, "  %s in huge pages, about %s of it never written (all zero; sample: %s)",
-		 text_bytes(text, pages->bytes), text_bytes(text, pages->zero_bytes),
-		 text_bytes(text, pages->sampled_bytes));
-	text_end_sentence(text, TEXT_STRONG, PART_INDENT);
+	text_sentence(text, TEXT_STRONG, PART_INDENT,
+		      "  %s in huge pages, about %s of it never written (all zero; sample: %s)",
+		      text_bytes(text, pages->bytes), text_bytes(text, pages->zero_bytes),
+		      text_bytes(text, pages->sampled_bytes));
 	text_pad_to(text, PART_INDENT);
 	text_put_sentence(text, TEXT_FAINT, pages->hint, PART_INDENT);
 }
@@ -453,13 +450,12 @@ static int64_t group_change(const struct mmt_control_group *group, enum mmt_grou
 #define STALLED_SHARE 100 /* of the time: a shorter wait for memory is no problem */
 
 /* Begins a part of the line about the group. */
-static void begin_part(struct text *text, const struct mmt_control_group *group, bool *begun)
+static void begin_part(struct text *text, const struct mmt_control_group *group)
 {
-	if (*begun)
+	if (text_has_sentence(text))
 		text_add(text, "; ");
 	else
 		text_add(text, "  control group%s%s: ", group->path && *group->path ? " " : "", group->path ?: "");
-	*begun = true;
 }
 
 /* How near the limit of the group is, and what the kernel did about it, if that is a problem. */
@@ -472,26 +468,25 @@ static void put_pressure(struct text *text, const struct mmt_report *report)
 	int64_t stalled = group_change(group, MMT_GROUP_STALLED); /* microseconds */
 	int64_t throttled = group_change(group, MMT_GROUP_THROTTLED);
 	uint64_t stalled_ns = stalled > 0 && stalled < INT64_MAX / 1000 ? (uint64_t)stalled * 1000 : 0;
-	bool begun = false;
 
 	if (kills) {
-		begin_part(text, group, &begun);
+		begin_part(text, group);
 		text_add(text, "the kernel's OOM killer ended %" PRIu64 " of its processes", kills);
 	}
 	if (mmt_control_group_is_near(report)) {
-		begin_part(text, group, &begun);
+		begin_part(text, group);
 		text_add(text, "%s of its %s of %s are in use besides page cache", text_bytes(text, used),
 			 limit == group->end[MMT_GROUP_LIMIT] ? "limit" : "memory.high", text_bytes(text, limit));
 		if (full_ns != MMT_UNKNOWN && !kills)
 			text_add(text, ", and this growth fills it in %s", text_duration(text, full_ns));
 	}
 	if (throttled > 0) {
-		begin_part(text, group, &begun);
+		begin_part(text, group);
 		text_add(text, "the kernel slowed it down %s at its memory.high",
 			 text_counted(text, (uint64_t)throttled, "time", "times"));
 	}
 	if (stalled_ns > (group->end_ns - group->start_ns) / STALLED_SHARE) {
-		begin_part(text, group, &begun);
+		begin_part(text, group);
 		text_add(text, "threads waited %s for memory", text_duration(text, stalled_ns));
 	}
 	text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
@@ -589,9 +584,8 @@ void text_command_end(struct text *text, const struct mmt_report *report, const 
 		text_add_process(text, command);
 	else
 		text_add(text, "the command");
-	text_add(text, " %s %s after the start", mmt_format_status(end->status, status),
-		 text_since(text, report, end->time_ns));
-	text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
+	text_line(text, TEXT_BAD, " %s %s after the start", mmt_format_status(end->status, status),
+		  text_since(text, report, end->time_ns));
 }
 
 /* Before all else: the figures of a victim are older than its end, when the kernel has freed its memory already. */
@@ -621,10 +615,8 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 				 text_duration(text, mark->time_ns - read_ns));
 		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
 	}
-	if (shown > OOM_KILLS_SHOWN) {
-		text_add(text, "OOM-KILLED: %u more; --json has all", shown - OOM_KILLS_SHOWN);
-		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
-	}
+	if (shown > OOM_KILLS_SHOWN)
+		text_line(text, TEXT_BAD, "OOM-KILLED: %u more; --json has all", shown - OOM_KILLS_SHOWN);
 	text_command_end(text, report, "", command_killed);
 }
 

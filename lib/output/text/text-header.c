@@ -9,47 +9,37 @@
 #define NOTE_INDENT 8 /* below its first word */
 
 /* The sentence, behind a word that nobody overlooks. */
-static void put_warning(struct text *text, const char *word)
-{
-	text_put(text, TEXT_BAD, word);
-	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
-}
+#define put_warning(text, word, ...)                                                                                   \
+	(text_put(text, TEXT_BAD, word), text_sentence(text, TEXT_PLAIN, TEXT_INDENT, __VA_ARGS__))
 
 static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
 {
-	if (!missed)
-		return;
-	text_add(text, ": %s: mappings may be missing, or shown although they were freed.",
-		 text_counted(text, missed, one, several));
-	put_warning(text, "MISSED");
+	if (missed)
+		put_warning(text, "MISSED", ": %s: mappings may be missing, or shown although they were freed.",
+			    text_counted(text, missed, one, several));
 }
 
 void text_warnings(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 
-	if (completeness->incomplete && !completeness->truncated && !text->options->in_progress) {
-		text_add(text, ": the recorder did not finish. The report shows the state at its last write.");
-		put_warning(text, "INCOMPLETE");
-	}
-	if (completeness->damaged) {
-		text_add(text, ": %s; the report uses what could be read",
-			 completeness->damage ? completeness->damage : "bytes cannot be read");
-		put_warning(text, "DAMAGED");
-	}
+	if (completeness->incomplete && !completeness->truncated && !text->options->in_progress)
+		put_warning(text, "INCOMPLETE",
+			    ": the recorder did not finish. The report shows the state at its last write.");
+	if (completeness->damaged)
+		put_warning(text, "DAMAGED", ": %s; the report uses what could be read",
+			    completeness->damage ? completeness->damage : "bytes cannot be read");
 	/* The line before says why. */
 	if (completeness->unfinished_records && !text->options->in_progress)
 		text_add(text, "The last %s (%s) were discarded because records of other CPUs are missing.",
 			 text_duration(text, completeness->unfinished_ns),
 			 text_counted(text, completeness->unfinished_records, "record", "records"));
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
-	if (completeness->lost_events) {
-		text_add(text,
-			 ": %s: mappings may be missing, or shown although they were freed. Record with a larger "
-			 "--ring-size.",
-			 text_counted(text, completeness->lost_events, "event", "events"));
-		put_warning(text, "LOST");
-	}
+	if (completeness->lost_events)
+		put_warning(text, "LOST",
+			    ": %s: mappings may be missing, or shown although they were freed. Record with a larger "
+			    "--ring-size.",
+			    text_counted(text, completeness->lost_events, "event", "events"));
 	put_missed(text, completeness->missed_threads, "thread was not recorded", "threads were not recorded");
 	put_missed(text, completeness->missed_cpus,
 		   "CPU came online during recording, and some or all of its events are missing",
@@ -392,8 +382,7 @@ static void put_note(struct text *text, const struct mmt_completeness *completen
 	}
 	if (more)
 		text_add(text, ", and %zu more", more);
-	text_add(text, "%s", why ? why : "");
-	text_end_sentence(text, TEXT_PLAIN, NOTE_INDENT);
+	text_sentence(text, TEXT_PLAIN, NOTE_INDENT, "%s", why ? why : "");
 }
 
 /* Notes on missing names or processes stand above the figures, the others below the checks. */

@@ -202,8 +202,7 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	if (mmapped < 0 && magnitude_of(mmapped) > magnitude_of(change_of(heap)) / KIND_SHARE)
 		text_add(text, "; blocks with mappings of their own %s, which may be in the heap now",
 			 text_change(text, mmapped));
-	text_add(text, ".");
-	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
+	text_sentence(text, TEXT_STRONG, TEXT_INDENT, ".");
 }
 
 /* Whether the heap has a good part of the growth. */
@@ -265,8 +264,7 @@ static void put_state(struct text *text, const struct mmt_report *report, const 
 	if (heap->end->trimmable_bytes > free_bytes / 2)
 		text_add(text, "; malloc_trim(0) gives back at most %s", text_bytes(text, heap->end->trimmable_bytes));
 	add_verdict(text, heap);
-	text_add(text, ".");
-	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
+	text_sentence(text, TEXT_PLAIN, TEXT_INDENT, ".");
 }
 
 static void put_table(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
@@ -327,9 +325,7 @@ void text_heaps(struct text *text, const struct mmt_report *report, bool that_ma
 
 void text_diff_heaps(struct text *text, const struct mmt_diff *diff, bool blocks)
 {
-	for (size_t i = 0; i < diff->heap_count && i < HEAPS_SHOWN; i++) {
-		const struct mmt_heap *heap = &diff->heaps[i];
-
+	array_each(heap, diff->heaps, smaller_of(diff->heap_count, HEAPS_SHOWN)) {
 		if (magnitude_of(change_of(heap)) < CHANGE_BYTES && magnitude_of(free_change(heap)) < CHANGE_BYTES)
 			continue;
 		if (!blocks) {

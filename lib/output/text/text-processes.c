@@ -145,12 +145,11 @@ void text_put_growers(struct text *text, const struct mmt_report *report)
 			    text_change(text, process->readings->growth_bytes),
 			    text_change(text, process->readings->bytes_per_minute));
 		text_add_process(text, process);
-		text_add(text, ", %s at the end", process->readings->rising ? "still rising" : "level");
-		text_end_sentence(text, TEXT_STRONG, 2 * TEXT_INDENT);
+		text_line(text, TEXT_STRONG, ", %s at the end", process->readings->rising ? "still rising" : "level");
 	}
-	text_add(text, "  All %s processes together: %s %s.", text_count(text, report->process_count),
-		 text_measure_with_swap(&report->growth), text_change(text, mmt_growth_change(&report->growth)));
-	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
+	text_sentence(text, TEXT_PLAIN, TEXT_INDENT, "  All %s processes together: %s %s.",
+		      text_count(text, report->process_count), text_measure_with_swap(&report->growth),
+		      text_change(text, mmt_growth_change(&report->growth)));
 }
 
 /* What a process adds to the change of all: its growth, or all its memory if it started or ended in the window. */
@@ -229,11 +228,11 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 	if (grown < 2 || !report->growth.floor_bytes ||
 	    (int64_t)bytes < mmt_growth_change(&report->growth) / TEXT_NEGLIGIBLE)
 		return;
-	text_add(text,
-		 "  %s processes that ended had each grown by more than 1 MiB, by %s in total, since they were first "
-		 "read, of these process %" PRId32 " most, by %s: `report --pid %" PRId32
-		 "` shows what it held when it ended.",
-		 text_count(text, grown), text_bytes(text, bytes), largest->pid,
-		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
-	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
+	text_sentence(
+	    text, TEXT_PLAIN, TEXT_INDENT,
+	    "  %s processes that ended had each grown by more than 1 MiB, by %s in total, since they were first "
+	    "read, of these process %" PRId32 " most, by %s: `report --pid %" PRId32
+	    "` shows what it held when it ended.",
+	    text_count(text, grown), text_bytes(text, bytes), largest->pid,
+	    text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
 }

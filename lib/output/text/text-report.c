@@ -86,8 +86,7 @@ static void put_nothing_unfreed(struct text *text, const struct mmt_report *repo
 	certain &= text->sentence.count == size;
 	if (certain)
 		text_add(text, ": no leak of mappings, and %s did not grow", text_measure_with_swap(&report->growth));
-	text_add(text, ".");
-	text_end_sentence(text, certain ? TEXT_GOOD : TEXT_STRONG, 2);
+	text_sentence(text, certain ? TEXT_GOOD : TEXT_STRONG, 2, ".");
 }
 
 static void put_sum(struct text *text, const char *label, const char *value)
@@ -375,14 +374,13 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 	const char *why = report->growth.end_swap_bytes && !report->swapped_known
 			      ? " (reserved, never touched, or swapped out)"
 			      : " (reserved, or never touched)";
-	uint64_t memory_bytes = 0, unattributed = 0;
+	uint64_t memory_bytes = 0;
 	size_t first = 0;
 
 	for (size_t i = 0; i < report->row_count; i++)
 		memory_bytes = saturating_add(memory_bytes, report->rows[i].memory_bytes, MMT_BYTES_MAX);
 	for (size_t i = 0; report->by == MMT_BY_TOUCH && i < report->growth.part_count; i++)
-		unattributed = saturating_add(unattributed, report->growth.parts[i].unattributed_bytes, MMT_BYTES_MAX);
-	memory_bytes = saturating_add(memory_bytes, unattributed, MMT_BYTES_MAX);
+		memory_bytes = saturating_add(memory_bytes, report->growth.parts[i].unattributed_bytes, MMT_BYTES_MAX);
 	/* The row of the first cause stands first, unless older memory does. */
 	for (size_t i = 0; options->sort == MMT_SORT_MEMORY && report->cause_count && i < selection->count; i++)
 		first = selection->rows[i]->id == report->causes[0].rows[0] ? i : first;

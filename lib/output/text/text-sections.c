@@ -42,11 +42,10 @@ void text_choice(struct text *text, const struct mmt_report *report)
 		text_end_line(text);
 	put_patterns(text, "  only --focus ", report->options.focus, report->options.focus_count);
 	put_patterns(text, "  without --ignore ", report->options.ignore, report->options.ignore_count);
-	if (report->left_out_process_count) {
+	if (report->left_out_process_count)
 		text_line(text, TEXT_STRONG, "  only the %s asked for; %s left out",
 			  text_plural(report->process_count, "process", "processes"),
 			  text_count(text, report->left_out_process_count));
-	}
 	if (report->options.classes || selection_has_patterns(report))
 		text_add(text, "  selected %s of %s unfreed, %s of %s committed",
 			 text_bytes(text, report->unfreed_bytes), text_bytes(text, report->unfiltered_unfreed_bytes),
@@ -239,14 +238,11 @@ static const struct {
 
 void text_refused(struct text *text, const struct mmt_report *report)
 {
-	const struct mmt_failure *failure = NULL;
+	const struct mmt_failure *failure =
+	    array_find(failed, report->failures, report->failure_count, failed->refused);
 	const struct mmt_limit *limit;
 	bool counts;
 
-	for (size_t i = 0; i < report->failure_count && !failure; i++) {
-		if (report->failures[i].refused)
-			failure = &report->failures[i];
-	}
 	if (!failure)
 		return;
 	text->indent = 0;
@@ -419,10 +415,8 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 		return;
 	for (uint64_t unit_ns = NS_PER_SECOND; table.digits < DIGITS_MAX && report->every_ns % unit_ns; unit_ns /= 10)
 		table.digits++;
-	for (size_t i = 0; i < report->step_count; i++)
-		table.rss |= report->steps[i].process_resident_bytes != MMT_UNKNOWN;
-	for (size_t i = 0; i < report->step_count; i++)
-		table.heap |= report->steps[i].heap_in_use_bytes != MMT_UNKNOWN;
+	table.rss = array_find(step, report->steps, report->step_count, step->process_resident_bytes != MMT_UNKNOWN);
+	table.heap = array_find(step, report->steps, report->step_count, step->heap_in_use_bytes != MMT_UNKNOWN);
 	/* The rows that fit on the terminal. */
 	columns = 3 + (table.clock ? 2 : 0) + table.rss + table.heap;
 	while (row_count < selection->count && row_count < ROWS_MAX && selection->rows[row_count]->step_count &&

@@ -61,7 +61,8 @@ bool text_has_sentence(const struct text *text);
 void text_end_sentence(struct text *text, enum text_style style, unsigned indent);
 /* A sentence as a line. */
 #define TEXT_LINE_INDENT 4 /* of the continuation of a line that is too long */
-#define text_line(text, style, ...) (text_add(text, __VA_ARGS__), text_end_sentence(text, style, TEXT_LINE_INDENT))
+#define text_sentence(text, style, indent, ...) (text_add(text, __VA_ARGS__), text_end_sentence(text, style, indent))
+#define text_line(text, style, ...) text_sentence(text, style, TEXT_LINE_INDENT, __VA_ARGS__)
 /* "name (pid 12)" */
 void text_add_process(struct text *text, const struct mmt_process *process);
 unsigned text_name_columns(const struct text *text, const char *name);
