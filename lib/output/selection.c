@@ -51,21 +51,10 @@ static uint64_t freed_since(const struct mmt_report *report, uint64_t since_ns, 
 	return freed > least && since_ns <= report->to_ns && report->to_ns - since_ns <= last_ns ? freed : 0;
 }
 
-static uint64_t held_by_ended(const struct mmt_report *report)
-{
-	uint64_t bytes = 0;
-
-	array_each(process, report->processes, report->process_count) {
-		if (process->ended && process->readings)
-			bytes = saturating_add(bytes, process->readings->end_resident_bytes, MMT_BYTES_MAX);
-	}
-	return bytes;
-}
-
 uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *since_ns_ret)
 {
 	const struct mmt_growth *growth = &report->growth;
-	uint64_t since_ns = report->peak_ns, freed = 0;
+	uint64_t since_ns = report->peak_ns, freed = 0, held_by_ended = 0;
 	int64_t growth_bytes = mmt_growth_change(growth);
 
 	/* The last reading may have come after that. */
@@ -88,7 +77,12 @@ uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *sinc
 						   : growth->peak_bytes - growth->end_bytes,
 				    COMMAND_BYTES);
 		/* What runs on may have given it back. */
-		freed = held_by_ended(report) > freed / 2 ? freed : 0;
+		array_each(process, report->processes, report->process_count) {
+			if (process->ended && process->readings)
+				held_by_ended =
+				    saturating_add(held_by_ended, process->readings->end_resident_bytes, MMT_BYTES_MAX);
+		}
+		freed = held_by_ended > freed / 2 ? freed : 0;
 	}
 	if (freed)
 		*since_ns_ret = since_ns;

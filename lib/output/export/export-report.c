@@ -143,19 +143,18 @@ bool export_next(const struct mmt_report *report, size_t *position, size_t *firs
 	return true;
 }
 
-static uint64_t known(uint64_t bytes)
-{
-	return bytes == MMT_UNKNOWN ? 0 : bytes;
-}
-
 uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight)
 {
+	uint64_t bytes = 0;
+
 	switch (weight) {
 	case MMT_WEIGHT_MEMORY:
 		return export_weight(part,
 				     part->resident_bytes == MMT_UNKNOWN ? MMT_WEIGHT_COMMITTED : MMT_WEIGHT_RESIDENT);
 	case MMT_WEIGHT_RESIDENT:
-		return saturating_add(known(part->resident_bytes), known(part->resident_before_bytes), MMT_BYTES_MAX);
+		figure_add(&bytes, part->resident_bytes);
+		figure_add(&bytes, part->resident_before_bytes);
+		return bytes;
 	case MMT_WEIGHT_COMMITTED:
 		return saturating_add(part->committed_bytes, part->committed_before_bytes, MMT_BYTES_MAX);
 	case MMT_WEIGHT_ALLOCATED:

@@ -360,33 +360,25 @@ static void put_causes(struct page *page, const struct mmt_report *report)
 	document_unsigned(document, "otherBytes", selection.rest_bytes);
 }
 
-/* The place of the thread in the table, or -1. */
-static int64_t thread_number(struct page *page, struct intern *threads, const struct mmt_thread *thread)
-{
-	struct thread_row row = {.pid = thread->pid, .tid = thread->tid};
-	uint32_t number;
-
-	if (!thread->tid)
-		return -1;
-	row.name = string_number(page, thread->name);
-	number = intern_put(threads, &row, sizeof(row));
-	page->out_of_memory |= number == INTERN_NONE;
-	return number;
-}
-
 static void put_part(struct page *page, unsigned recording, const struct mmt_part *part, struct intern *threads)
 {
 	uint64_t before = part->resident_before_bytes == MMT_UNKNOWN ? 0 : part->resident_before_bytes;
 	struct page_lifetimes *lifetimes = &page->lifetimes[recording];
 	struct document *document = page->document;
-	uint32_t stack = page->stack_of_row[recording][part->row], step = 0;
+	struct thread_row thread = {.pid = part->thread.pid, .tid = part->thread.tid};
+	uint32_t stack = page->stack_of_row[recording][part->row], step = 0, number = 0;
 
 	if (stack == NO_STACK)
 		return;
 	document_open_array(document, NULL);
 	document_unsigned(document, NULL, stack);
 	document_unsigned(document, NULL, part->process);
-	document_signed(document, NULL, thread_number(page, threads, &part->thread));
+	if (thread.tid) {
+		thread.name = string_number(page, part->thread.name);
+		number = intern_put(threads, &thread, sizeof(thread));
+		page->out_of_memory |= number == INTERN_NONE;
+	}
+	document_signed(document, NULL, thread.tid ? (int64_t)number : -1);
 	document_unsigned(document, NULL, part->memory_class);
 	document_signed(document, NULL, part->file ? (int64_t)string_number(page, part->file) : -1);
 	/* Committed less unfreed bytes: mostly 0. */
