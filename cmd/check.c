@@ -17,31 +17,6 @@ static void print_remedy(const struct mmt_check_item *item, int indent)
 		printf("%*s(%s)\n", indent, "", item->remedy_effect);
 }
 
-/* What the lines above mean for the user, with the first command that helps. True: the user can record. */
-static bool print_verdict(const struct mmt_check *check)
-{
-	const struct mmt_check_item *missing = NULL;
-	bool others = true;
-
-	for (size_t i = check->item_count; i-- > 0;) {
-		const struct mmt_check_item *item = &check->items[i];
-
-		if (item->state == MMT_CHECK_MISSING)
-			missing = item;
-		if (item->state != MMT_CHECK_GOOD &&
-		    (!strcmp(item->subject, "permissions") || !strcmp(item->subject, "other users")))
-			others = false;
-	}
-	if (missing && missing->remedy) {
-		fputs("\nyou cannot record yet: ", stdout);
-		print_remedy(missing, 0);
-	} else if (missing)
-		printf("\nyou cannot record yet: %s\n", missing->finding);
-	else
-		printf("\nyou can record %s\n", others ? "all processes" : "your own processes");
-	return !missing;
-}
-
 int cmd_check(const struct command *command, int argc, char **argv)
 {
 	static const char *const states[] = {
@@ -51,6 +26,8 @@ int cmd_check(const struct command *command, int argc, char **argv)
 	};
 	const struct option_entry table[] = {OPTIONS_END};
 	int first = 0, status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+	const struct mmt_check_item *missing = NULL;
+	const char *what = "all processes";
 	struct mmt_check *check;
 	struct mmt_error *error;
 
@@ -67,13 +44,26 @@ int cmd_check(const struct command *command, int argc, char **argv)
 		printf("%-*s %-*s ", STATE_COLUMNS, states[item->state], SUBJECT_COLUMNS, item->subject);
 		mmt_write_escaped(item->finding, stdout);
 		putchar('\n');
+		if (item->state == MMT_CHECK_MISSING && !missing)
+			missing = item;
+		if (item->state != MMT_CHECK_GOOD &&
+		    (!strcmp(item->subject, "permissions") || !strcmp(item->subject, "other users")))
+			what = "your own processes";
 		/* The remedy of the previous item is not repeated. */
 		if (!item->remedy || (i && item->remedy == check->items[i - 1].remedy))
 			continue;
 		printf("%*s fix: ", STATE_COLUMNS, "");
 		print_remedy(item, STATE_COLUMNS + 6);
 	}
-	status = print_verdict(check) ? EXIT_OK : EXIT_EXCEEDED;
+	/* What this means for the user, with the first command that helps. */
+	if (!missing) {
+		printf("\nyou can record %s\n", what);
+	} else if (missing->remedy) {
+		fputs("\nyou cannot record yet: ", stdout);
+		print_remedy(missing, 0);
+	} else {
+		printf("\nyou cannot record yet: %s\n", missing->finding);
+	}
 	mmt_check_destroy(check);
-	return status;
+	return missing ? EXIT_EXCEEDED : EXIT_OK;
 }
