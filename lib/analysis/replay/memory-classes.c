@@ -12,14 +12,6 @@
 
 _Static_assert(MMT_CLASS_KINDS <= 1 << CLASS_BITS, "a class fits its bits");
 
-static bool is_anonymous(const struct space_attributes *attributes, const char *path)
-{
-	if (starts_with(path, "//anon") || starts_with(path, "[anon:") || starts_with(path, "/dev/zero"))
-		return true;
-	return path[0] != '/' && !starts_with(path, "anon_inode:") && !attributes->inode && !attributes->device_major &&
-	       !attributes->device_minor;
-}
-
 static bool is_range(const struct space_interval *interval)
 {
 	return !interval->attributes.protection && !interval->attributes.shared &&
@@ -34,7 +26,7 @@ bool classes_is_hugetlb(const struct space_attributes *attributes, const char *p
 enum mmt_class classes_of_interval(const struct space_interval *interval, const char *path)
 {
 	const struct space_attributes *attributes = &interval->attributes;
-	bool executable = attributes->protection & PROT_EXEC;
+	bool executable = attributes->protection & PROT_EXEC, anonymous;
 
 	/* Shared anonymous memory is a file without a name to the kernel. */
 	if (attributes->shm || starts_with(path, "/SYSV") || starts_with(path, "[anon_shmem:") ||
@@ -50,7 +42,10 @@ enum mmt_class classes_of_interval(const struct space_interval *interval, const 
 	/* The .NET runtime maps its code twice: here to write it, there to run it. */
 	if (starts_with(path, "/memfd:doublemapper") || (executable && starts_with(path, "/memfd:")))
 		return MMT_CLASS_JIT;
-	if (!is_anonymous(attributes, path))
+	anonymous = starts_with(path, "//anon") || starts_with(path, "[anon:") || starts_with(path, "/dev/zero") ||
+		    (path[0] != '/' && !starts_with(path, "anon_inode:") && !attributes->inode &&
+		     !attributes->device_major && !attributes->device_minor);
+	if (!anonymous)
 		return MMT_CLASS_FILE;
 	if (executable)
 		return MMT_CLASS_JIT;
