@@ -164,18 +164,6 @@ static bool apply(struct path *path, const struct instruction *instruction)
 	return false;
 }
 
-static bool visit(struct search *search, uint64_t address)
-{
-	if (array_find(visited, search->visited, search->visited_count, *visited == address))
-		return false;
-	if (search->visited_count == INSTRUCTIONS_MAX) {
-		search->has_limit = true;
-		return false;
-	}
-	search->visited[search->visited_count++] = address;
-	return true;
-}
-
 static enum path_end follow(struct search *search, struct path *path, struct disassembly *disassembly,
 			    const struct analyzed_code *code)
 {
@@ -184,11 +172,16 @@ static enum path_end follow(struct search *search, struct path *path, struct dis
 					     [INSTRUCTION_SWITCH] = PATH_SWITCHES_STACK,
 					     [INSTRUCTION_END] = PATH_UNKNOWN};
 
-	while (visit(search, path->address)) {
+	while (!array_find(visited, search->visited, search->visited_count, *visited == path->address)) {
 		const uint8_t *bytes = NULL;
-		size_t size = code->read(code->context, path->address, DISASSEMBLY_INSTRUCTION_MAX, &bytes);
 		struct instruction instruction;
+		size_t size;
 
+		search->has_limit |= search->visited_count == INSTRUCTIONS_MAX;
+		if (search->visited_count == INSTRUCTIONS_MAX)
+			break;
+		search->visited[search->visited_count++] = path->address;
+		size = code->read(code->context, path->address, DISASSEMBLY_INSTRUCTION_MAX, &bytes);
 		if (!size || (path->ends_at_padding && code->begins && code->begins(code->context, path->address)))
 			return PATH_UNKNOWN;
 		disassembly_decode(disassembly, bytes, size, path->address, &instruction);

@@ -21,9 +21,10 @@ enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state)
 	return UNWIND_STEP_DONE;
 }
 
-static enum unwind_step compute_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
+static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
 {
 	struct unwind_value base = state->registers[row->cfa_register];
+	uint64_t stack_pointer, least;
 
 	if (row->cfa_kind == CFI_CFA_UNKNOWN)
 		return UNWIND_STEP_NO_DATA;
@@ -40,24 +41,13 @@ static enum unwind_step compute_cfa(struct unwind_state *state, const struct cfi
 			return unwind_failed_value(state, base);
 		*cfa_ret += row->cfa_addend;
 	}
-	return UNWIND_STEP_DONE;
-}
-
-static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
-{
-	uint64_t cfa, stack_pointer, least;
-	enum unwind_step step = compute_cfa(state, row, &cfa);
-
-	if (step != UNWIND_STEP_DONE)
-		return step;
-	if (cfa & (UNWIND_WORD - 1u))
+	if (*cfa_ret & (UNWIND_WORD - 1u))
 		return UNWIND_STEP_INVALID;
 	/* Only a leaf function that keeps its return address in a register may have no frame. */
 	least = state->rules->return_address_pushed || state->is_return_address ? 1 : 0;
 	if (unwind_use_pointer(state, state->registers[state->rules->stack_pointer], &stack_pointer) &&
-	    cfa < stack_pointer + least)
+	    *cfa_ret < stack_pointer + least)
 		return UNWIND_STEP_INVALID;
-	*cfa_ret = cfa;
 	return UNWIND_STEP_DONE;
 }
 
