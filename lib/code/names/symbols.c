@@ -445,22 +445,6 @@ static void set_debug_function(struct symbols *symbols, const struct debug_frame
 	set_function(symbols, raw, fallback, frame);
 }
 
-static size_t find_go_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
-{
-	struct go_frame found[LIMIT_INLINED_FRAMES];
-	size_t count =
-	    symbols->source.go ? go_functions_frames(symbols->source.go, address, found, LIMIT_INLINED_FRAMES) : 0;
-
-	for (size_t i = 0; i < count; i++) {
-		frames[i] = (struct module_frame){.source_file = found[i].source_file,
-						  .source_line = found[i].source_line,
-						  .inlined = found[i].inlined};
-		if (found[i].name)
-			set_function(symbols, found[i].name, NULL, &frames[i]);
-	}
-	return count;
-}
-
 size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[LIMIT_INLINED_FRAMES])
 {
 	struct debug_frame debug[LIMIT_INLINED_FRAMES];
@@ -486,8 +470,18 @@ size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_fra
 		else if (symbol && i == count - 1)
 			set_function(symbols, symbol->name, NULL, &frames_ret[i]);
 	}
-	if (!count)
-		count = find_go_names(symbols, address, frames_ret);
+	if (!count && symbols->source.go) {
+		struct go_frame found[LIMIT_INLINED_FRAMES];
+
+		count = go_functions_frames(symbols->source.go, address, found, LIMIT_INLINED_FRAMES);
+		for (size_t i = 0; i < count; i++) {
+			frames_ret[i] = (struct module_frame){.source_file = found[i].source_file,
+							      .source_line = found[i].source_line,
+							      .inlined = found[i].inlined};
+			if (found[i].name)
+				set_function(symbols, found[i].name, NULL, &frames_ret[i]);
+		}
+	}
 	if (count)
 		return count;
 	frames_ret[0] = (struct module_frame){0};
