@@ -88,20 +88,6 @@ static struct mmt_error *decode_text(struct bytes *bytes, const char *what, char
 	return error || *text_ret ? error : &error_no_memory;
 }
 
-static struct mmt_error *decode_architecture(struct bytes *bytes, struct reader_metadata *values)
-{
-	CLEANUP(free) char *name = NULL;
-	struct mmt_error *error = decode_text(bytes, "architecture section", &name);
-
-	if (error || !*name)
-		return error;
-	values->architecture = architecture_find(name);
-	return values->architecture
-		   ? NULL
-		   : error_create(MMT_ERROR_UNSUPPORTED,
-				  "recorded on architecture %s, which this version does not support", name);
-}
-
 static struct mmt_error *decode_command_line(struct bytes *bytes, char **text_ret)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
@@ -194,6 +180,7 @@ static struct mmt_error *describe_attributes(const struct recording_file *file, 
 static struct mmt_error *decode_section(struct reader_metadata *values, const struct known_section *known,
 					struct bytes *bytes, size_t *room)
 {
+	CLEANUP(free) char *name = NULL;
 	struct mmt_error *error;
 
 	switch ((int)known->feature) {
@@ -206,7 +193,14 @@ static struct mmt_error *decode_section(struct reader_metadata *values, const st
 	case FEATURE_CMDLINE:
 		return decode_command_line(bytes, &values->command_line);
 	case FEATURE_ARCH:
-		return decode_architecture(bytes, values);
+		error = decode_text(bytes, "architecture section", &name);
+		if (error || !*name)
+			return error;
+		values->architecture = architecture_find(name);
+		if (values->architecture)
+			return NULL;
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "recorded on architecture %s, which this version does not support", name);
 	case FEATURE_EVENT_DESC:
 		return decode_names(bytes, values);
 	case FEATURE_TRACING_DATA:
