@@ -34,12 +34,9 @@ struct mmt_error *packing_flush(struct section_packing *packing)
 	struct buffer *plain = &packing->plain;
 	struct mmt_error *error = buffer_finish(plain);
 
-	for (size_t offset = 0; !error && offset < plain->size; offset += LARGE_BYTES) {
-		size_t left = plain->size - offset;
-
+	for (size_t offset = 0; !error && offset < plain->size; offset += LARGE_BYTES)
 		error = compressor_frame(&packing->compressor, plain->data + offset,
-					 left < LARGE_BYTES ? left : LARGE_BYTES, packing->packed);
-	}
+					 smaller_of(plain->size - offset, LARGE_BYTES), packing->packed);
 	buffer_clear(plain);
 	return error;
 }
@@ -143,7 +140,7 @@ struct mmt_error *section_write(const struct section_kind *kind, const void *val
 
 struct mmt_error *section_read(const struct section_kind *kind, struct bytes *bytes, size_t *room, void *value_ret)
 {
-	struct buffer plain = {0};
+	CLEANUP(buffer) struct buffer plain = {0};
 	struct bytes content;
 	struct codec codec = {.from = &content, .plain = &plain};
 	struct mmt_error *error = section_version(bytes, kind->oldest, kind->version, kind->what, &codec.version);
@@ -155,7 +152,6 @@ struct mmt_error *section_read(const struct section_kind *kind, struct bytes *by
 	if (!error)
 		kind->code(&codec, value_ret);
 	error = error ?: codec.error ?: bytes_finish(&content, kind->what);
-	buffer_deinit(&plain);
 	if (error)
 		kind->deinit(value_ret);
 	return error;
