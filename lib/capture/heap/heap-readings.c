@@ -153,32 +153,6 @@ static bool push_mapping(struct live *live, const struct procmaps_line *line, ui
 	return mapping.path && vector_push(&live->mappings, mapping);
 }
 
-static bool add_mapping(struct live *live, const struct procmaps_line *line, size_t *module)
-{
-	const bool file = !line->shared && line->path[0] == '/' && line->path[1] != '/' &&
-			  !starts_with(line->path, "/dev/") && !starts_with(line->path, "/memfd:") &&
-			  !starts_with(line->path, "/SYSV");
-	const size_t count = live->mappings.count;
-	uint64_t bss_end = line->start;
-
-	/* The .bss is anonymous memory behind a module. A block of malloc may be behind that, in one mapping with it.
-	 */
-	if (count && *module != SIZE_MAX && live->mappings.items[count - 1].end == line->start &&
-	    !strcmp(line->path, "//anon")) {
-		bss_end = find_module_end(live, live->mappings.items[*module].start);
-		bss_end = bss_end < line->end ? bss_end : line->end;
-	}
-	if (bss_end > line->start && !push_mapping(live, line, line->start, bss_end, *module))
-		return false;
-	if (bss_end == line->end)
-		return true;
-	if (!file)
-		*module = SIZE_MAX;
-	else if (*module == SIZE_MAX || strcmp(live->mappings.items[*module].path, line->path))
-		*module = count;
-	return push_mapping(live, line, bss_end > line->start ? bss_end : line->start, line->end, *module);
-}
-
 static struct mmt_error *read_mappings(struct live *live, pid_t pid)
 {
 	CLEANUP(close) int maps = process_file_open(NULL, pid, "maps");
@@ -187,8 +161,30 @@ static struct mmt_error *read_mappings(struct live *live, pid_t pid)
 	size_t module = SIZE_MAX;
 	bool good = line && mapping_scan_begin(&scan, NULL, pid, maps);
 
-	while (good && live->mappings.count < LIMIT_HEAP_MAPPINGS && mapping_scan_next(&scan, maps, line))
-		good = add_mapping(live, line, &module);
+	while (good && live->mappings.count < LIMIT_HEAP_MAPPINGS && mapping_scan_next(&scan, maps, line)) {
+		const bool file = !line->shared && line->path[0] == '/' && line->path[1] != '/' &&
+				  !starts_with(line->path, "/dev/") && !starts_with(line->path, "/memfd:") &&
+				  !starts_with(line->path, "/SYSV");
+		const size_t count = live->mappings.count;
+		uint64_t bss_end = line->start;
+
+		/* The .bss is anonymous memory behind a module. A block of malloc may be behind that, in one mapping
+		 * with it. */
+		if (count && module != SIZE_MAX && live->mappings.items[count - 1].end == line->start &&
+		    !strcmp(line->path, "//anon")) {
+			bss_end = find_module_end(live, live->mappings.items[module].start);
+			bss_end = smaller_of(bss_end, line->end);
+		}
+		if (bss_end > line->start)
+			good = push_mapping(live, line, line->start, bss_end, module);
+		if (!good || bss_end == line->end)
+			continue;
+		if (!file)
+			module = SIZE_MAX;
+		else if (module == SIZE_MAX || strcmp(live->mappings.items[module].path, line->path))
+			module = count;
+		good = push_mapping(live, line, larger_of(bss_end, line->start), line->end, module);
+	}
 	array_each(mapping, live->mappings.items, live->mappings.count) {
 		if (mapping->module)
 			mapping->module = &live->mappings.items[(uintptr_t)mapping->module - 1];

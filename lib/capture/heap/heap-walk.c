@@ -750,31 +750,6 @@ static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, u
 	return error;
 }
 
-/* Of a heap that takes longer than the time allows, walks parts at equal distances. */
-static struct mmt_error *walk_regions(struct walk *walk)
-{
-	uint64_t step, number = 0, part_bytes;
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; i < walk->regions.count; i++)
-		walk->census->mapped_bytes += walk->regions.items[i].end - walk->regions.items[i].start;
-	step = walk->census->mapped_bytes / LIMIT_HEAP_WALKED_BYTES + 1;
-	part_bytes = step == 1 ? UINT64_MAX : PART_BYTES;
-	array_while(region, walk->regions.items, walk->regions.count, !error) {
-		uint64_t start = region->start, reached = start;
-
-		for (; !error && start < region->end && !walk->stopped; number++) {
-			uint64_t end = region->end - start < part_bytes ? region->end : start + part_bytes;
-
-			if (number % step == 0 && reached < end)
-				error = walk_chunks(walk, region, reached > start ? reached : start, end, &reached);
-			start = end;
-		}
-	}
-	walk->parts = step > 1;
-	return error;
-}
-
 static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
 {
 	size_t count = walk->samples.count, step = count / SAMPLES + 1, read = 0;
@@ -817,16 +792,33 @@ static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
 static struct mmt_error *walk_once(struct walk *walk)
 {
 	struct mmt_error *error = heap_contents_init(&walk->contents, walk->source) ?: find_arenas(walk);
+	uint64_t step, number = 0, part_bytes;
 
 	/* The tcache of the thread that began an arena is the first chunk of it. */
-	for (size_t i = 0; !error && i < walk->regions.count; i++) {
+	array_while(region, walk->regions.items, walk->regions.count, !error) {
 		struct chunk chunk;
 
-		if (load(walk, &walk->regions.items[i], walk->regions.items[i].start, &chunk) &&
+		walk->census->mapped_bytes += region->end - region->start;
+		if (load(walk, region, region->start, &chunk) &&
 		    (size_of(&chunk) == TCACHE_CHUNK || size_of(&chunk) == TCACHE_CHUNK_2_42))
 			error = note_tcache(walk, &chunk, true);
 	}
-	error = error ?: walk_regions(walk) ?: heap_contents_finish(&walk->contents, walk->census);
+	/* Of a heap that takes longer than the time allows, walk parts at equal distances. */
+	step = walk->census->mapped_bytes / LIMIT_HEAP_WALKED_BYTES + 1;
+	walk->parts = step > 1;
+	part_bytes = walk->parts ? PART_BYTES : UINT64_MAX;
+	array_while(region, walk->regions.items, walk->regions.count, !error) {
+		uint64_t start = region->start, reached = start;
+
+		for (; !error && start < region->end && !walk->stopped; number++) {
+			uint64_t end = region->end - start < part_bytes ? region->end : start + part_bytes;
+
+			if (number % step == 0 && reached < end)
+				error = walk_chunks(walk, region, larger_of(reached, start), end, &reached);
+			start = end;
+		}
+	}
+	error = error ?: heap_contents_finish(&walk->contents, walk->census);
 	finish_sums(walk, walk->census);
 	heap_contents_deinit(&walk->contents);
 	map_deinit(&walk->arenas);
