@@ -67,33 +67,6 @@ static bool is_recorded(const struct recorder *recorder, pid_t pid)
 	return process && !process->ended;
 }
 
-static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *added_ret)
-{
-	struct traced_process *process;
-	struct mmt_error *error;
-	bool ok = true;
-
-	if (is_recorded(recorder, pid) || map_get(&recorder->left_out_children, (uint64_t)pid))
-		return NULL;
-	process = process_table_add(&recorder->processes, pid, true);
-	if (!process)
-		return &error_no_memory;
-	process->found = true;
-	error = proc_check_target(&recorder->calls, pid);
-	if (!error) {
-		*added_ret = true;
-		return NULL;
-	}
-	process_table_drop_last(&recorder->processes);
-	if (error->code != MMT_ERROR_NO_PROCESS) {
-		ok = map_put(&recorder->left_out_children, (uint64_t)pid, 1);
-		if (ok && recorder->left_out_children.count <= WARNINGS_MAX)
-			recorder_message(recorder, true, "cannot record a child process: %s", error->message);
-	}
-	mmt_error_destroy(error);
-	return ok ? NULL : &error_no_memory;
-}
-
 /* With options->tree: makes targets of all descendants of the known processes. *added_ret: some were not known before.
  * Processes that cannot be recorded are left out with a warning. */
 static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret)
@@ -111,8 +84,31 @@ static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret
 			return &error_no_memory;
 	}
 	error = children_list_below(roots.items, roots.count, &below);
-	for (size_t i = 0; !error && i < below.count; i++)
-		error = add_child(recorder, below.items[i], added_ret);
+	array_while(pid, below.items, below.count, !error) {
+		struct map *left_out = &recorder->left_out_children;
+		struct traced_process *process;
+		bool ok = true;
+
+		if (is_recorded(recorder, *pid) || map_get(left_out, (uint64_t)*pid))
+			continue;
+		process = process_table_add(&recorder->processes, *pid, true);
+		if (!process)
+			return &error_no_memory;
+		process->found = true;
+		error = proc_check_target(&recorder->calls, *pid);
+		if (!error) {
+			*added_ret = true;
+			continue;
+		}
+		process_table_drop_last(&recorder->processes);
+		if (error->code != MMT_ERROR_NO_PROCESS) {
+			ok = map_put(left_out, (uint64_t)*pid, 1);
+			if (ok && left_out->count <= WARNINGS_MAX)
+				recorder_message(recorder, true, "cannot record a child process: %s", error->message);
+		}
+		mmt_error_destroy(error);
+		error = ok ? NULL : &error_no_memory;
+	}
 	return error;
 }
 
@@ -272,52 +268,46 @@ static bool is_covered(const struct recorder *recorder, const struct listed_thre
 				   clock_from_ticks(thread->start_ticks));
 }
 
-/* Adds what `scan` gets of one process. Not `all`: without threads that were not requested. */
-static struct mmt_error *scan_process(struct recorder *recorder, const struct traced_process *process, bool all,
-				      struct thread_scan *scan)
-{
-	bool complete = true, ok = true;
-	CLEANUP(vector) proc_pids threads = {0};
-
-	if (!proc_list_threads(process->pid, &threads, &complete))
-		threads.count = 0;
-	scan->complete &= complete;
-	for (size_t i = 0; ok && i < threads.count; i++) {
-		struct listed_thread thread = {.pid = process->pid, .tid = threads.items[i]};
-		bool exiting;
-
-		if (!all && process->partly && !map_get(&recorder->reader.threads, (uint32_t)thread.tid))
-			continue;
-		scan->thread_count++;
-		if (!proc_read_start(&recorder->calls, thread.pid, thread.tid, &thread.start_ticks, &exiting)) {
-			if (blocking_calls_would_fail(&recorder->calls, place_of_process(thread.pid)))
-				scan->stuck_count++;
-			else
-				ok = vector_push(&scan->gone, thread.tid);
-			continue;
-		}
-		if (is_covered(recorder, &thread))
-			continue;
-		/* A thread that has exited may have created another one since it was listed. */
-		if (exiting)
-			ok = vector_push(&scan->gone, thread.tid) &&
-			     thread_coverage_put(&recorder->reader.attachment.coverage, thread.tid, clock_now_ns());
-		else
-			ok = vector_push(&scan->uncovered, thread);
-	}
-	return ok ? NULL : &error_no_memory;
-}
-
+/* Not `all`: without threads that were not requested. */
 static struct mmt_error *scan_processes(struct recorder *recorder, bool all, struct thread_scan *scan)
 {
-	struct mmt_error *error = NULL;
+	bool ok = true;
 
 	*scan = (struct thread_scan){.begin_ns = clock_now_ns(), .complete = true};
-	process_table_each(process, &recorder->processes, !error) {
-		if (!process->ended)
-			error = scan_process(recorder, process, all, scan);
+	process_table_each(process, &recorder->processes, ok) {
+		CLEANUP(vector) proc_pids threads = {0};
+		bool complete = true;
+
+		if (process->ended)
+			continue;
+		if (!proc_list_threads(process->pid, &threads, &complete))
+			threads.count = 0;
+		scan->complete &= complete;
+		array_while(tid, threads.items, threads.count, ok) {
+			struct listed_thread thread = {.pid = process->pid, .tid = *tid};
+			bool exiting;
+
+			if (!all && process->partly && !map_get(&recorder->reader.threads, (uint32_t)*tid))
+				continue;
+			scan->thread_count++;
+			if (!proc_read_start(&recorder->calls, thread.pid, *tid, &thread.start_ticks, &exiting)) {
+				if (blocking_calls_would_fail(&recorder->calls, place_of_process(thread.pid)))
+					scan->stuck_count++;
+				else
+					ok = vector_push(&scan->gone, *tid);
+				continue;
+			}
+			if (is_covered(recorder, &thread))
+				continue;
+			/* A thread that has exited may have created another one since it was listed. */
+			if (exiting)
+				ok = vector_push(&scan->gone, *tid) &&
+				     thread_coverage_put(&recorder->reader.attachment.coverage, *tid, clock_now_ns());
+			else
+				ok = vector_push(&scan->uncovered, thread);
+		}
 	}
-	return error;
+	return ok ? NULL : &error_no_memory;
 }
 
 /* Handles everything that is in the rings now. The second drain resolves what the first one noted. */
