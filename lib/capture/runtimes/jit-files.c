@@ -512,9 +512,13 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 	struct jitdump_copies copies = {0};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < count; i++) {
-		error = keep_dump(recorder, &dumps->items.items[i]);
-		cut += dumps->items.items[i].cut;
+	array_while(note, dumps->items.items, count, !error) {
+		error = keep_dump(recorder, note);
+		cut += note->cut;
+		if (!error && note->copy.data && !vector_push(&copies.dumps, note->copy))
+			error = &error_no_memory;
+		else if (!error)
+			note->copy.data = NULL;
 	}
 	if (cut)
 		recorder_message(
@@ -522,14 +526,6 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 		    "%zu of %zu jitdumps are missing or truncated: the jitdumps of a recording are limited to "
 		    "256 MiB together; some JIT code may have no names",
 		    cut, count);
-	for (size_t i = 0; !error && i < count; i++) {
-		struct jitdump_copy *copy = &dumps->items.items[i].copy;
-
-		if (copy->data && !vector_push(&copies.dumps, *copy))
-			error = &error_no_memory;
-		else
-			copy->data = NULL;
-	}
 	if (!error && copies.dumps.count)
 		error = section_write(&section_jitdumps, &copies, buffer);
 	section_jitdumps.deinit(&copies);
