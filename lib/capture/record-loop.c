@@ -236,19 +236,6 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 	return error;
 }
 
-/* How a target ended, unless with status 0. A command: see note_command_end(). Supervisors kill what --tree found. */
-static struct mmt_error *note_target_end(struct recorder *recorder, const struct traced_process *process)
-{
-	int status = process->target && !process->found && process->pid != recorder->command.pid
-			 ? proc_end_status(process->pid, process->pidfd)
-			 : 0;
-
-	if (status <= 0)
-		return NULL;
-	recorder->summary.target_status = status;
-	return recorder_note(recorder, NOTE_COMMAND_ENDED, process->pid, clock_now_ns(), (uint64_t)status, 0, NULL);
-}
-
 /* Takes the snapshots and reads the build-ids that records have required, and copies the perf maps of ended
  * processes. */
 static struct mmt_error *serve(struct recorder *recorder)
@@ -267,12 +254,23 @@ static struct mmt_error *serve(struct recorder *recorder)
 	error = error ?: build_id_notes_read(recorder);
 	/* Copy the JIT files of ended processes, which may soon be deleted. */
 	process_table_each(process, &recorder->processes, !error) {
+		int status = 0;
+
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
 		/* Do not treat an earlier process with the same PID. */
 		if (process_table_find(&recorder->processes, process->pid) == process)
 			jit_reader_end_process(recorder, process->pid);
-		error = note_target_end(recorder, process) ?: perf_maps_copy(recorder, process);
+		/* How a target ended, unless with status 0. A command: see note_command_end(). Supervisors kill what
+		 * --tree found. */
+		if (process->target && !process->found && process->pid != recorder->command.pid)
+			status = proc_end_status(process->pid, process->pidfd);
+		if (status > 0) {
+			recorder->summary.target_status = status;
+			error = recorder_note(recorder, NOTE_COMMAND_ENDED, process->pid, clock_now_ns(),
+					      (uint64_t)status, 0, NULL);
+		}
+		error = error ?: perf_maps_copy(recorder, process);
 		ask_runtime_ended(recorder, process);
 		process_table_release(process);
 	}

@@ -123,28 +123,21 @@ int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *nam
 	return -1;
 }
 
-static bool wait_for_input(int fd, uint64_t until_ns)
-{
-	for (uint64_t now_ns = clock_now_ns(); now_ns < until_ns; now_ns = clock_now_ns()) {
-		struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-
-		if (poll(&poll_fd, 1, (int)((until_ns - now_ns) / 1000000) + 1) > 0)
-			return true;
-	}
-	return false;
-}
-
 size_t target_socket_exchange(int fd, const void *request, size_t size, void *answer, size_t room, uint64_t wait_ns)
 {
-	uint64_t until_ns = clock_now_ns() + wait_ns;
+	uint64_t now_ns = clock_now_ns(), until_ns = now_ns + wait_ns;
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 	size_t received = 0;
 
 	/* A new socket has room for a request, which is short. */
 	if (send(fd, request, size, MSG_NOSIGNAL) != (ssize_t)size)
 		return 0;
-	while (received < room && wait_for_input(fd, until_ns)) {
-		ssize_t count = recv(fd, (uint8_t *)answer + received, room - received, MSG_DONTWAIT);
+	for (; received < room && now_ns < until_ns; now_ns = clock_now_ns()) {
+		ssize_t count;
 
+		if (poll(&poll_fd, 1, (int)((until_ns - now_ns) / 1000000) + 1) <= 0)
+			continue;
+		count = recv(fd, (uint8_t *)answer + received, room - received, MSG_DONTWAIT);
 		if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
 			break;
 		received += count > 0 ? (size_t)count : 0;
