@@ -49,40 +49,32 @@ static bool close_between(int first, int last)
 	return first > last || close_range((unsigned)first, (unsigned)last, 0) == 0;
 }
 
-/* If the kernel keeps the child alive for longer than the parent, the child must not keep a pipe of the parent's output
- * open, nor a perf event. False: the descriptors cannot be moved. */
-static bool close_others(int *first, int *second)
+bool helper_process_begin(int *first, int *second, pid_t parent)
 {
-	int nothing, lower, upper;
+	int nothing = -1, lower, upper;
 
+	/* If the kernel keeps the child alive for longer than the parent, the child must not keep a pipe of the
+	 * parent's output open, nor a perf event. */
 	*first = move_up(*first);
 	*second = move_up(*second);
 	lower = *first < *second ? *first : *second;
 	upper = *first < *second ? *second : *first;
 	if (lower < 0)
 		lower = upper;
-	if (!close_between(FIRST_FREE, lower - 1) || !close_between(lower + 1, upper - 1) ||
-	    !close_between(upper + 1, INT_MAX))
-		return false;
-	/* At least one descriptor is free now, however many the parent had open. */
-	nothing = open("/", O_PATH | O_CLOEXEC);
+	/* Then at least one descriptor is free, however many the parent had open. */
+	if (close_between(FIRST_FREE, lower - 1) && close_between(lower + 1, upper - 1) &&
+	    close_between(upper + 1, INT_MAX))
+		nothing = open("/", O_PATH | O_CLOEXEC);
 	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE - SANITIZED; fd++)
 		(void)dup2(nothing, fd);
 	if (nothing >= FIRST_FREE)
 		close(nothing);
-	return nothing >= 0;
-}
-
-bool helper_process_begin(int *first, int *second, pid_t parent)
-{
-	bool closed = close_others(first, second);
-
 	/* Libraries that crash end the child as in other builds. */
 	if (SANITIZED)
 		(void)signal(SIGSEGV, SIG_DFL);
 	/* A change of user resets this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return closed && getppid() == parent;
+	return nothing >= 0 && getppid() == parent;
 }
 
 bool helper_process_start(struct helper *helper, int type, helper_process_main *main, void *context)
