@@ -622,23 +622,20 @@ static bool note_command_end(struct recorder *recorder, uint64_t time_ns)
 	return status >= 0;
 }
 
-/* The FORK record of a process can be read after that of its child. */
-static bool is_of_command(const struct recorder *recorder, const struct traced_process *process)
-{
-	pid_t command = recorder->command.pid;
-
-	for (size_t i = 0; process && process->parent != command && i < recorder->processes.items.count; i++)
-		process = process_table_find(&recorder->processes, process->parent);
-	return process && process->parent == command;
-}
-
 static void count_left_running(struct recorder *recorder)
 {
+	pid_t command = recorder->command.pid;
 	uint64_t most = 0;
 
 	process_table_each(process, &recorder->processes, true) {
-		if (process->ended || process->target || proc_has_ended(process->pid) ||
-		    (recorder->options->command && !is_of_command(recorder, process)))
+		const struct traced_process *child = process;
+
+		if (process->ended || process->target || proc_has_ended(process->pid))
+			continue;
+		/* The FORK record of a process can be read after that of its child. */
+		for (size_t i = 0; child && child->parent != command && i < recorder->processes.items.count; i++)
+			child = process_table_find(&recorder->processes, child->parent);
+		if (recorder->options->command && (!child || child->parent != command))
 			continue;
 		recorder->summary.left_running++;
 		if (process->resident_bytes < most)

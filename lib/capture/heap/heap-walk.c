@@ -557,21 +557,6 @@ static struct mmt_error *count_in_use(struct walk *walk, const struct chunk *chu
 	return heap_contents_add(&walk->contents, size, chunk->words, below);
 }
 
-/* malloc_trim() returns the top of the main arena only. Return where it ends: later segments may be below earlier
- * ones. */
-static uint64_t count_top(struct walk *walk, const struct region *region, const struct chunk *chunk)
-{
-	uint64_t left = region->end - chunk->address, size = size_of(chunk) < left ? size_of(chunk) : left;
-	uint64_t first = (chunk->address + 4 * WORD + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-
-	walk->census->top_bytes += size;
-	walk->census->walked_bytes += size;
-	if (region->main && first < chunk->address + size)
-		walk->census->trimmable_bytes +=
-		    walk->source->resident_bytes(walk->source->context, first, chunk->address + size);
-	return chunk->address + size;
-}
-
 /* Is the chunk correct, and is the next one? */
 static bool load_next(struct walk *walk, const struct region *region, const struct chunk *chunk, struct chunk *next)
 {
@@ -729,9 +714,19 @@ static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, u
 		if (error || address >= end || walk->stopped)
 			break;
 		if (is_top(walk, region, address)) {
-			address = count_top(walk, region, &chunk);
+			uint64_t size = smaller_of(size_of(&chunk), region->end - address);
+			uint64_t first = (address + 4 * WORD + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+
+			/* Later segments may be below earlier ones. */
+			address += size;
+			walk->census->top_bytes += size;
+			walk->census->walked_bytes += size;
+			/* malloc_trim() returns the top of the main arena only. */
+			if (region->main && first < address)
+				walk->census->trimmable_bytes +=
+				    walk->source->resident_bytes(walk->source->context, first, address);
 			/* Without its header, nobody knows where the top ends. */
-			if (address == chunk.address)
+			if (!size)
 				address = end;
 			else if (!begins_chain(walk, region, address))
 				address = resynchronize(walk, region, address, end);

@@ -69,14 +69,6 @@ static bool dedup_check(struct dedup *dedup, int32_t tid, uint32_t attribute, in
 	return false;
 }
 
-/* A new thread has this TID since `time_ns`. */
-static void dedup_forget(struct dedup *dedup, int32_t tid, uint64_t time_ns)
-{
-	if (dedup->allocations.count >= DEDUP_SWEEP_MINIMUM && dedup->allocations.count >= dedup->sweep_at)
-		sweep(dedup, time_ns);
-	(void)map_put(&dedup->allocations, (uint32_t)tid, time_ns);
-}
-
 /* Offset in the file of the record, or of the compressed record that holds it. */
 static uint64_t find_offset(const struct reorder_item *item)
 {
@@ -159,6 +151,7 @@ static struct mmt_error *push_record(struct reader *reader)
 static bool decode_item(struct reader *reader, const struct reorder_item *item, struct event *event)
 {
 	struct perf_event_header header = record_header(item->record);
+	struct dedup *dedup = &reader->dedup;
 	struct record_identity identity;
 	struct bytes bytes;
 	bool may_be_copy;
@@ -169,7 +162,7 @@ static bool decode_item(struct reader *reader, const struct reorder_item *item, 
 		      identity.tid >= 0 && identity.cpu >= 0 &&
 		      reader->layouts.items[identity.attribute].may_come_twice;
 	if (may_be_copy &&
-	    dedup_check(&reader->dedup, identity.tid, identity.attribute, identity.cpu, identity.id, identity.time_ns))
+	    dedup_check(dedup, identity.tid, identity.attribute, identity.cpu, identity.id, identity.time_ns))
 		return false;
 	if (!decoder_decode(&reader->decoder, &header, item->record, &identity, event, &bytes)) {
 		note_damage(reader,
@@ -180,8 +173,12 @@ static bool decode_item(struct reader *reader, const struct reorder_item *item, 
 	event->sequence = ++reader->sequence;
 	event->record = item->record;
 	event->file_offset = find_offset(item);
-	if (event->kind == EVENT_FORK)
-		dedup_forget(&reader->dedup, event->task.tid, item->time_ns);
+	/* A new thread has this TID from now on. */
+	if (event->kind == EVENT_FORK) {
+		if (dedup->allocations.count >= DEDUP_SWEEP_MINIMUM && dedup->allocations.count >= dedup->sweep_at)
+			sweep(dedup, item->time_ns);
+		(void)map_put(&dedup->allocations, (uint32_t)event->task.tid, item->time_ns);
+	}
 	return true;
 }
 
