@@ -33,7 +33,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* ".svg"; "" if there is none. A name that begins with a dot has none there. */
+/* ".html"; "" if there is none. A name that begins with a dot has none there. */
 static const char *extension(const char *path)
 {
 	const char *base = base_name(path), *dot = *base ? strrchr(base + 1, '.') : NULL;
@@ -69,7 +69,7 @@ static int run_export(const struct command *command, struct export_settings *set
 		message(
 		    command,
 		    "warning: %s shows only what was mapped in the window: it leaves out %s that was mapped earlier "
-		    "and made accessible in it, which svg, folded, pprof and html show",
+		    "and made accessible in it, which folded, pprof and html show",
 		    settings->format->name, mmt_format_bytes(report->committed_before_bytes, text));
 	settings->report = report;
 	status = result_file_write(command, settings->output ?: "-", write_exported, settings);
@@ -169,7 +169,7 @@ static int take_arguments(const struct command *command, struct export_settings 
 	if (to_stdout)
 		settings->output = NULL;
 	if (settings->weight_given && !settings->format->weighted)
-		return message_usage(command, "--weight needs --format svg or folded: %s contains all figures",
+		return message_usage(command, "--weight needs --format folded: %s contains all figures",
 				     settings->format->name);
 	if (settings->output)
 		return check_name(command, settings);
@@ -197,7 +197,7 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	    OPTION('o', "output", value_string, &settings.output, "FILE",
 		   "write to FILE (default: on a terminal, a file named after the recording; else standard output)"),
 	    OPTION(0, "weight", NULL, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
-		   "the figure of each stack in svg and folded (default memory, as in reports)", .choices = weights,
+		   "the figure of each stack in folded (default memory, as in reports)", .choices = weights,
 		   .given = &settings.weight_given),
 	    OPTION(0, "by", NULL, &settings.by, "stack|touch",
 		   "who mapped memory (default), or whose page faults brought it in", .choices = keys),

@@ -56,10 +56,10 @@ const struct command commands[] = {
 	   "watch -o leak -p 12 --when 'rss>2G' and a page when RSS exceeds 2 GiB"),
      false},
     {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),
-     "Write what the report shows in a format that other tools read: flame graphs, pprof, Firefox "
+     "Write what the report shows in a format that other tools read: folded stacks, pprof, Firefox "
      "Profiler, Perfetto and heaptrack.",
      LINES("export -f pprof -o leak.pb.gz       for pprof",
-	   "export -f svg -o leak.svg           a flame graph for a browser"),
+	   "export -f folded -o leak.folded     for flamegraph.pl or speedscope"),
      true},
     {"diff", cmd_diff, "show what grew between two recordings", LINES("[OPTIONS] BEFORE AFTER"),
      "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.",

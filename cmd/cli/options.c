@@ -389,6 +389,7 @@ static const struct other_option {
     {{"export"}, "every", "", "export each time with --to TIME", true},
     {{"export"}, "format", "massif", "use heaptrack, whose viewer has the same chart", true},
     {{"export"}, "format", "speedscope", "use pprof, which speedscope.app opens", true},
+    {{"export"}, "format", "svg", "use html, whose page saves its graph as SVG, or folded for flamegraph.pl", true},
     {{"record"}, "d", "", DURATION, false},
     {{"record"}, "time", "", DURATION, false},
     {{"record"}, "timeout", "", DURATION, false},

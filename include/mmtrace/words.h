@@ -97,7 +97,7 @@ DO(MMT_HEAP_FREE_GROWS, "free-grows")     /* likewise */
 enum mmt_heap_verdict { MMT_HEAP_VERDICT_WORDS(MMT_VALUE) };
 MMT_PUBLIC const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict);
 
-/* The figure of each stack in formats that have only one: "folded" and "svg". */
+/* The figure of each stack in the format that has only one: "folded". */
 #define MMT_WEIGHT_WORDS(DO) \
 DO(MMT_WEIGHT_MEMORY, "memory")       /* the default, as reports are sorted: see mmt_row.memory_bytes */ \
 DO(MMT_WEIGHT_UNFREED, "unfreed")     /* includes address space that is only reserved */ \

@@ -97,10 +97,11 @@ refuse 2 " record: option --madvise was removed; calls of madvise that succeed a
 refuse 2 " export: option --every was removed; export each time with --to TIME" export -f pprof --every 1s leak.data
 refuse 2 " export: --format massif was removed; use heaptrack, whose viewer has the same chart" export -f massif
 refuse 2 " export: --format speedscope was removed; use pprof, which speedscope.app opens" export -f speedscope
+refuse 2 " export: --format svg was removed; use html, whose page saves its graph as SVG, or folded for flamegraph.pl" export -f svg
 # Only of the commands that had them, and an option is not a value.
 refuse 2 " record: unknown option --at" record --at 1h
 refuse 2 " check: unknown option --massif" check --massif
-refuse 2 " export: --format: 'at' is not svg|folded|pprof|firefox|heaptrack|perfetto|html" export -f at
+refuse 2 " export: --format: 'at' is not folded|pprof|firefox|heaptrack|perfetto|html" export -f at
 refuse 2 " export: unknown option --massif" export --massif
 moment="a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"
 for text in yesterday 2026-13-01T10:00 2026-11-31T10:00 24:00 10:60 10:12:60 10:1x mark:x 1600-01-01T10:00; do

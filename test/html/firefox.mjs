@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The checks of firefox.sh: firefox.mjs PAGE GRAPH REPORT [PICTURE], the page and the SVG flame graph of a recording and what
-// report --json says of it.
+// The checks of firefox.sh: firefox.mjs PAGE GRAPH REPORT [PICTURE], the page of a recording, the file for the graph that
+// the page saves, and what report --json says of the recording.
 // Firefox speaks WebDriver BiDi; playwright-core needs commands that Debian's does not have.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -92,6 +92,17 @@ async function check(context) {
 		await press(letter);
 	await evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(1))))");
 	equal(await value("matched"), sum("unfreed_bytes", matching), `search for ${word}`);
+
+	// Nothing is downloaded: the link's text is written here.
+	writeFileSync(graphPath, await evaluate(`{
+		const create = URL.createObjectURL;
+		let saved;
+		URL.createObjectURL = (blob) => create.call(URL, saved = blob);
+		HTMLAnchorElement.prototype.click = () => {};
+		document.getElementById("folded").click();
+		document.getElementById("save-svg").click();
+		saved.text();
+	}`));
 }
 
 async function checkGraph(context) {
@@ -106,7 +117,7 @@ async function checkGraph(context) {
 		document.getElementById("said").textContent;
 	}`);
 	if (!(Math.abs(parseFloat(said.slice("Matched ".length)) - share) < 0.2))
-		faults.push(`the search of the flame graph: ${said} instead of ${share} %`);
+		faults.push(`the search of the picture: ${said} instead of ${share} %`);
 }
 
 async function run() {

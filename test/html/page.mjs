@@ -41,6 +41,13 @@ const value = async (page, selector) => Number(await page.locator(selector).getA
 const choose = (page, measure) => page.locator(`#measures input[value=${measure}]`).check({ force: true });
 const tableValues = (page) => page.locator("#table-body td.value").evaluateAll((cells) => cells.map((cell) => Number(cell.dataset.value)));
 
+// The graph as a picture; returns the name that the page proposes.
+async function savePicture(page, name) {
+	const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#save-svg").click()]);
+	await download.saveAs(`${directory}/${name}.svg`);
+	return download.suggestedFilename();
+}
+
 async function showAllRows(page) {
 	while (await page.locator("#more").isVisible())
 		await page.locator("#more").click();
@@ -330,6 +337,12 @@ for (const name of ["hostile", "hostile-diff"]) {
 		check((await text(page, "body")).includes("</script><script>window.hostile=1;alert(1)</script>"), `${name}: names are not shown as they are`);
 		check((await page.title()).includes("</script>"), `${name}: the title`);
 		check((await text(page, ".frame-list")).length > 0, `${name}: no frames`);
+		await savePicture(page, name);
+	});
+	await withPage(`${name}.svg`, {}, async (page) => {
+		const made = await page.evaluate(() => [document.documentElement.localName, window.hostile, document.getElementsByTagName("script").length, document.querySelectorAll("img, parsererror").length]);
+		equal(JSON.stringify(made), JSON.stringify(["svg", null, 1, 0]), `${name}: elements of the picture`);
+		check((await page.locator("title").allTextContents()).some((one) => one.includes("</script><script>window.hostile=1;alert(1)</script>")), `${name}: names are not in the picture as they are`);
 	});
 }
 
@@ -475,9 +488,7 @@ await withPage("before", {}, async (page) => {
 
 	// As a picture, which Chromium opens.
 	await page.keyboard.press("Escape");
-	const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#save-svg").click()]);
-	equal(download.suggestedFilename(), "mmtrace-unfreed.svg", "the name of the picture");
-	await download.saveAs(`${directory}/chosen.svg`);
+	equal(await savePicture(page, "chosen"), "mmtrace-unfreed.svg", "the name of the picture");
 	await withPage("chosen.svg", {}, async (picture) => {
 		const rows = await picture.locator("svg svg").evaluateAll((list) => list.map((one) => [Number(one.dataset.d), Number(one.getAttribute("y")), one.querySelector("title").textContent]));
 		const whole = rows.find(([place]) => place === 0);
@@ -614,11 +625,39 @@ await withPage("before", {}, async (page) => {
 	check((await nameAt(flame.x + 20, flame.y + flame.height - 27)) !== top, "the frame above it");
 });
 
-// A flame graph of export -f svg: figures with the pointer, a click enlarges, the search says what share it found.
+// As a picture: a box is as wide as the stacks through it. Boxes below 0.4 are left out, and rows of boxes below 3.
+for (const name of ["before", "more", "troubled"]) {
+	await withPage(name, {}, async (page) => {
+		await choose(page, "unfreed");
+		await page.locator("#flame").check();
+		await page.locator("#folded").uncheck();
+		await savePicture(page, name);
+	});
+	await withPage(`${name}.svg`, {}, async (page) => {
+		const { groups } = report(name), total = sum(groups, "unfreed_bytes"), expected = new Map(), found = new Map();
+		for (const group of groups.filter((one) => one.unfreed_bytes))
+			for (const frame of group.frames) {
+				const { width, count } = expected.get(nameOf(frame)) || { width: 0, count: 0 };
+				expected.set(nameOf(frame), { width: width + 1200 * group.unfreed_bytes / total, count: count + 1 });
+			}
+		const boxes = await page.locator("svg svg").evaluateAll((list) => list.map((one) => [Number(one.getAttribute("width")), one.querySelector("title").textContent.split("\n")[0].replace(/ \([^()]*\)$/, "")]));
+		for (const [width, label] of boxes)
+			found.set(label, (found.get(label) || 0) + width);
+		check(boxes.length > 2 && boxes[0][0] === 1200, `${name}: ${boxes.length} boxes in the picture`);
+		for (const [frame, { width, count }] of expected) {
+			const drawn = found.get(frame) || 0;
+			check(drawn < width + 0.01 * count && drawn > width - 3.01 * count, `${name}: ${frame} is ${drawn} wide in the picture instead of ${width}`);
+		}
+		for (const label of found.keys())
+			check(expected.has(label) || /^\(|^all stacks/.test(label), `${name}: the picture has ${label}`);
+	});
+}
+
+// Figures with the pointer, a click enlarges, the search says what share it found.
 await withPage("before.svg", {}, async (page) => {
 	const { groups } = report("before"), total = sum(groups, "unfreed_bytes"), word = groups[3].frames[2].function;
 	const said = () => text(page, "#said"), title = await said(), boxes = page.locator("svg svg");
-	check(/: unfreed [0-9.]+ [KMG]iB$/.test(title), `the picture's title: ${title}`);
+	check(/: Unfreed: [0-9.]+ [KMG]iB$/.test(title), `the picture's title: ${title}`);
 	await page.locator("input").fill(word.toUpperCase());
 	const matching = groups.filter((group) => group.frames.some((frame) => `${frame.function} (${frame.module})`.includes(word)));
 	check(Math.abs(parseFloat((await said()).slice("Matched ".length)) - 100 * sum(matching, "unfreed_bytes") / total) < 0.2, `the picture's search: ${await said()}`);
@@ -665,6 +704,14 @@ await withPage("long", { width: 1280, height: 800 }, async (page) => {
 	check((await text(page, "#details .name")).includes("rehash_level"), `the frame with a long name: ${await text(page, "#details .name")}`);
 	equal(await top(), first, "the graph after the pointer was on a long name");
 	check((await page.locator("#graph").getAttribute("title")).length > 300, "the name in the graph's title");
+});
+
+// XML has neither all characters of UTF-8 nor markup in names.
+writeFileSync(`${directory}/odd.html`, `${head}<script type="application/json"${rest.slice(0, rest.indexOf("</script>")).replace(/level\d+_\d+/g, 'a\\u003cb>&\\"\\ufffe$&')}${rest.slice(rest.indexOf("</script>"))}`);
+await withPage("odd", {}, (page) => savePicture(page, "odd"));
+await withPage("odd.svg", {}, async (page) => {
+	const titles = await page.locator("svg svg title").allTextContents();
+	check(titles.some((one) => /^a<b>&"\?level\d+_\d+ \(/.test(one)), `odd names in a picture: ${titles.slice(0, 5)}`);
 });
 
 // What changed comes first in a diff, then both recordings.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: chromium:chromium npm:npm
-# Chromium opens the pages of report --html and diff --html, and the flame graph of export -f svg: selecting works, and
-# names cannot run code. page.mjs has the checks.
+# Chromium opens the pages of report --html and diff --html, and the pictures that they save: selecting works, and names
+# cannot run code. page.mjs has the checks.
 set -u
 : "${SOURCE:?}" "${BUILD:?}" "${MMTRACE:?}"
 . "$SOURCE/test/html/browser.bash" || exit 2
@@ -23,7 +23,6 @@ for name in before after many processes more troubled; do
 	"$MMTRACE" report --html "$directory/$name.html" "$directory/$name.data"
 done
 "$MMTRACE" diff --html "$directory/diff.html" "$directory/before.data" "$directory/after.data"
-"$MMTRACE" export -f svg --weight unfreed -o "$directory/before.svg" "$directory/before.data"
 "$BUILD/test/hostile-page" >"$directory/hostile.html"
 "$BUILD/test/hostile-page" diff >"$directory/hostile-diff.html"
 size=$(stat -c %s "$directory/many.html")

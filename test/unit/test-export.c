@@ -15,7 +15,6 @@
 #include "support/sample-report.h"
 
 #define HOSTILE "a;b\x1b[31m\xff\n\"\\</script>\xe2\x80\xae 7"
-#define NOT_IN_XML "\xef\xbf\xbe"
 #define STEP_NS 1000
 
 static const struct mmt_frame frames[] = {
@@ -299,21 +298,6 @@ static void check_page(const struct mmt_report *report)
 	free(text);
 }
 
-/* Names cannot make elements: there is one for each frame, the process and the whole, and the picture itself. */
-static void check_picture(const struct mmt_report *report, size_t boxes)
-{
-	size_t size, found = 0;
-	char *text = export_report(report, "svg", MMT_WEIGHT_UNFREED, &size);
-
-	for (const char *position = text; (position = strstr(position, "<svg ")) != NULL; position++)
-		found++;
-	ck_assert_uint_eq(found, 1 + boxes);
-	ck_assert_ptr_null(strstr(strstr(text, "</script>") + 1, "</script>"));
-	ck_assert_ptr_eq(strstr(text, "\x1b"), NULL);
-	ck_assert_int_eq(memcmp(text + size - 7, "</svg>\n", 7), 0);
-	free(text);
-}
-
 static void check_formats(const struct mmt_report *report, const struct mmt_report *for_lines)
 {
 	check_lines(report, "folded", false);
@@ -322,7 +306,6 @@ static void check_formats(const struct mmt_report *report, const struct mmt_repo
 	check_lines(for_lines, "heaptrack", true);
 	check_protobuf(report, "perfetto", false);
 	check_page(report);
-	check_picture(report, report->part_count ? 4 + report->part_count : 0);
 }
 
 START_TEST(hostile_names)
@@ -330,25 +313,6 @@ START_TEST(hostile_names)
 	struct mmt_report report = hostile_report();
 
 	check_formats(&report, &report);
-}
-END_TEST
-
-/* XML has neither all characters of UTF-8 nor markup in names. */
-START_TEST(names_of_a_picture)
-{
-	static const struct mmt_frame odd = {.kind = MMT_FRAME_JIT, .function = "a<b>&" NOT_IN_XML, .module = "m\"<"};
-	static const struct mmt_frame *const frame = &odd;
-	const struct mmt_row row = {.frames = &frame, .frame_count = 1};
-	struct mmt_report report = hostile_report();
-	size_t size;
-	char *text;
-
-	report.rows = &row;
-	report.row_count = report.part_count = 1;
-	text = export_report(&report, "svg", MMT_WEIGHT_UNFREED, &size);
-	ck_assert_ptr_nonnull(
-	    strstr(text, "<title>a&#60;b&#62;&#38;\\xef\\xbf\\xbe (m&#34;&#60;)\n16 B, 100.0 %</title>"));
-	free(text);
 }
 END_TEST
 
@@ -695,10 +659,9 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "export");
 
 	tcase_add_loop_test(tests, folded_lines, 0, MMT_WEIGHT_KINDS);
-	tcase_add_tests(tests, folded_memory_of_unknown_residency, hostile_names, names_of_a_picture,
-			without_any_memory, huge_figures, heaptrack_lines, allocation_functions,
-			heaptrack_events_are_balanced, events_by_process, many_processes, protobuf_encoding,
-			compressed_stream);
+	tcase_add_tests(tests, folded_memory_of_unknown_residency, hostile_names, without_any_memory, huge_figures,
+			heaptrack_lines, allocation_functions, heaptrack_events_are_balanced, events_by_process,
+			many_processes, protobuf_encoding, compressed_stream);
 	tcase_add_loop_test(tests, window_has_its_marks, 0, 2);
 	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);

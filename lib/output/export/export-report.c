@@ -47,8 +47,6 @@ static struct mmt_error *export_folded(const struct export *export, FILE *stream
 
 /* Each format: its function is export_NAME(), and whether its output is compressed. */
 #define FORMATS(FORMAT)                                                                                                \
-	FORMAT(svg, false, "any browser", .suffix = ".svg", .suffix_needed = true, .weighted = true,                   \
-	       .lifetime_steps = SUMS_ONLY)                                                                            \
 	FORMAT(folded, false, "flamegraph.pl, inferno and speedscope.app", .suffix = ".folded", .weighted = true,      \
 	       .lifetime_steps = SUMS_ONLY)                                                                            \
 	FORMAT(pprof, true, "go tool pprof, Pyroscope, Perfetto, speedscope", .suffix = ".pb.gz",                      \
@@ -263,7 +261,7 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const char *format
 				    report->input);
 	if (report->by == MMT_BY_TOUCH && formats[number].only_made)
 		return error_create(MMT_ERROR_INVALID,
-				    "%s shows what was mapped when: use svg, folded, pprof or html for what was touched",
+				    "%s shows what was mapped when: use folded, pprof or html for what was touched",
 				    format);
 	for (size_t i = 0; !error && i < report->module_count; i++) {
 		uint32_t path = intern_put_string(&export.paths, report->modules[i].path);

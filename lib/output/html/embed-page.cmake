@@ -44,8 +44,8 @@ endfunction()
 
 # A semicolon would end an element of a list: variables are always quoted below.
 read_source(page.css style)
-read_source(boxes.svg boxes)
-string(REPLACE "\\" "\\\\" boxes_text "${boxes}")
+read_source(boxes.svg boxes_text)
+string(REPLACE "\\" "\\\\" boxes_text "${boxes_text}")
 string(REPLACE "</script" "<\\/script" boxes_text "${boxes_text}")
 # No address stands in the page, which loads nothing.
 string(REPLACE "http://www.w3.org/1999/xhtml" "\${document.documentElement.namespaceURI}" boxes_text "${boxes_text}")
@@ -69,7 +69,6 @@ string(REPLACE "@STYLE@" "${style}" head "${head}")
 string(REPLACE "@SCRIPT@" "${script}" tail "${tail}")
 to_array("${head}" head_bytes)
 to_array("${tail}" tail_bytes)
-to_array("${boxes}" boxes_bytes)
 file(WRITE "${OUTPUT}" "// Made by lib/output/html/embed-page.cmake.
 #include \"output/html/page.h\"
 
@@ -81,9 +80,5 @@ const unsigned char page_tail[] = {
 ${tail_bytes}
 };
 
-const unsigned char page_boxes[] = {
-${boxes_bytes}
-};
-
-const size_t page_head_size = sizeof(page_head), page_tail_size = sizeof(page_tail), page_boxes_size = sizeof(page_boxes);
+const size_t page_head_size = sizeof(page_head), page_tail_size = sizeof(page_tail);
 ")

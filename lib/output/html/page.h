@@ -7,6 +7,4 @@
 
 extern const unsigned char page_head[]; /* before the data */
 extern const unsigned char page_tail[];
-/* Style and script of an SVG flame graph. */
-extern const unsigned char page_boxes[];
-extern const size_t page_head_size, page_tail_size, page_boxes_size;
+extern const size_t page_head_size, page_tail_size;

@@ -353,7 +353,7 @@ function drawGraph() {
 	performance.measure("graph", { start: started, end: performance.now() });
 }
 
-// The same boxes as a picture for any browser, with the script of export -f svg.
+// The same boxes as a picture for any browser, with the script of boxes.svg.
 function svgOfGraph() {
 	const width = 1200, left = 30, boxes = layOut(width), rows = rowsOf(boxes), wasDark = dark; // a picture is on white
 	const height = left + (rows.bottom - rows.top + 1) * ROW;
