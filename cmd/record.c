@@ -19,7 +19,7 @@
 #include "cli/stop-signals.h"
 #include "cli/terminal.h"
 #include "record-end.h"
-#include "stop-when.h"
+#include "stop-condition.h"
 
 #define PACKING_NICE 10
 #define NAMES_SHOWN 8
@@ -203,7 +203,7 @@ static bool judge_growth(struct record_end *end, const struct mmt_record_progres
 static void check_conditions(struct record_context *record, const struct mmt_record_progress *progress, bool by_pss)
 {
 	const char *met =
-	    stop_when_check(record->conditions, progress, by_pss ? progress->pss_readings : progress->resident_readings,
+	    stop_condition_check(record->conditions, progress, by_pss ? progress->pss_readings : progress->resident_readings,
 			    by_pss ? progress->pss_reading_count : progress->resident_reading_count);
 
 	if (!met)
@@ -769,7 +769,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "stop after TIME: 10s, 500ms, 2m, 1h", .group = "How long"),
 	    OPTION(0, "max-size", value_size, &arguments->options.max_bytes, "SIZE",
 		   "stop when SIZE is written: 100M, 2G", .rare = true),
-	    OPTION(0, "stop-when", stop_when_parse, &arguments->conditions, "CONDITION",
+	    OPTION(0, "until", stop_condition_parse, &arguments->conditions, "CONDITION",
 		   "stop when this comes true: rss>SIZE, growth>SIZE/TIME, or group>N% of the control group's limit; "
 		   "may be repeated",
 		   .rare = true),

@@ -22,7 +22,7 @@
 #include "cli/message.h"
 #include "cli/options.h"
 #include "cli/stop-signals.h"
-#include "stop-when.h"
+#include "stop-condition.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define RECORDERS_MAX 8	  /* at a time: one that records, and others that pack or run a program */
@@ -132,7 +132,7 @@ static size_t make_command_line(struct watch *watch, const char *path, int fd)
 	if (watch->quiet)
 		words[count++] = "-q";
 	for (size_t i = 0; i < watch->conditions.count; i++) {
-		words[count++] = "--stop-when";
+		words[count++] = "--until";
 		words[count++] = watch->conditions.items[i].text;
 	}
 	for (char **option = watch->options; *option; option++)
@@ -393,7 +393,7 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 		   "begin a new recording every TIME (default 1h)"),
 	    OPTION(0, "max-size", value_size, &watch.max_bytes, "SIZE",
 		   "remove the oldest recordings when all have this size (default 1G)"),
-	    OPTION(0, "when", stop_when_parse, &watch.conditions, "CONDITION",
+	    OPTION(0, "when", stop_condition_parse, &watch.conditions, "CONDITION",
 		   "write a page and begin anew when this comes true: rss>SIZE, growth>SIZE/TIME, or group>N% of the "
 		   "control group's limit; may be repeated"),
 	    OPTION(0, "run", value_string, &watch.program, "PROGRAM",

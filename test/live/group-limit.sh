@@ -66,7 +66,7 @@ grep -qE "^  [0-9.]+ MiB of 64.00 MiB of the control group's limit in use" recor
 # A condition on the limit ends the recording before the kernel ends the process.
 start_workload growth steadily
 echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"
-begin_recording -p "$pid" --stop-when 'group>30%'
+begin_recording -p "$pid" --until 'group>30%'
 echo >&3
 wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
 grep -qx 'mmtrace record: group>30%' record.log || fail "the condition did not come true: $(cat record.log)"

@@ -119,7 +119,7 @@ grep -q 'waiting for a process' watch.log && ! grep -q warning: watch.log || fai
 # The same condition ends a recording of record.
 workloads=$BUILD/test/workload
 start_workload growth steadily
-begin_recording -p "$pid" --stop-when 'rss>40M'
+begin_recording -p "$pid" --until 'rss>40M'
 echo >&3
 wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
 grep -qx 'mmtrace record: rss>40M' record.log || fail "$(cat record.log)"

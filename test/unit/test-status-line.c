@@ -11,7 +11,7 @@
 #include "../../cmd/pack.c"
 #include "../../cmd/record-end.c"
 #include "../../cmd/record.c"
-#include "../../cmd/stop-when.c"
+#include "../../cmd/stop-condition.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
 #include "../../cmd/cli/terminal.c"
@@ -88,10 +88,10 @@ START_TEST(conditions)
 	struct stop_conditions given = {0};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		ck_assert_msg(stop_when_parse(bad[i], &given) != NULL, "%s", bad[i]);
+		ck_assert_msg(stop_condition_parse(bad[i], &given) != NULL, "%s", bad[i]);
 	ck_assert_uint_eq(given.count, 0);
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
-		ck_assert_msg(!stop_when_parse(good[i], &given), "%s", good[i]);
+		ck_assert_msg(!stop_condition_parse(good[i], &given), "%s", good[i]);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		struct mmt_record_progress progress = {.group_bytes = steps[i].group * MEBIBYTE,
 						       .group_limit_bytes = 100 * MEBIBYTE};
@@ -100,13 +100,13 @@ START_TEST(conditions)
 		readings[i] = (struct mmt_resident_reading){.time_ns = steps[i].second * 1000000000,
 							    .resident_bytes = steps[i].resident * MEBIBYTE,
 							    .swapped_bytes = steps[i].swapped * MEBIBYTE};
-		text = stop_when_check(&given, &progress, readings, i + 1);
+		text = stop_condition_check(&given, &progress, readings, i + 1);
 		ck_assert_pstr_eq(text, steps[i].comes_true);
 	}
-	ck_assert_ptr_null(stop_when_check(&given, &(struct mmt_record_progress){0}, readings, 0));
+	ck_assert_ptr_null(stop_condition_check(&given, &(struct mmt_record_progress){0}, readings, 0));
 	while (given.count < STOP_CONDITIONS_MAX)
-		ck_assert_ptr_null(stop_when_parse("rss>1M", &given));
-	ck_assert_ptr_nonnull(stop_when_parse("rss>1M", &given));
+		ck_assert_ptr_null(stop_condition_parse("rss>1M", &given));
+	ck_assert_ptr_nonnull(stop_condition_parse("rss>1M", &given));
 }
 END_TEST
 

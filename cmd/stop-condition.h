@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Conditions on memory that end a recording: --stop-when of `record`, --when of `watch`. */
+/* Conditions on memory that end a recording: --until of `record`, --when of `watch`. */
 #pragma once
 
 #include <mmtrace/record.h>
@@ -20,9 +20,9 @@ struct stop_conditions {
 };
 
 /* For an option table; `conditions` gets another one. */
-const char *stop_when_parse(const char *text, void *conditions);
+const char *stop_condition_parse(const char *text, void *conditions);
 
 /* Returns the text of a condition that has come true since the last call; NULL: none has. `readings` are those of
  * `progress`, of RSS or of Pss. */
-const char *stop_when_check(struct stop_conditions *conditions, const struct mmt_record_progress *progress,
+const char *stop_condition_check(struct stop_conditions *conditions, const struct mmt_record_progress *progress,
 			    const struct mmt_resident_reading *readings, size_t count);

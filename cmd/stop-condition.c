@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "stop-when.h"
+#include "stop-condition.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/options.h"
 
-const char *stop_when_parse(const char *text, void *conditions)
+const char *stop_condition_parse(const char *text, void *conditions)
 {
 	static const char expected[] = "a condition such as rss>2G, growth>100M/10m or group>90%";
 	struct stop_conditions *given = conditions;
@@ -54,8 +54,8 @@ static uint64_t growth_in(const struct mmt_resident_reading *readings, size_t co
 	return bytes - least;
 }
 
-const char *stop_when_check(struct stop_conditions *conditions, const struct mmt_record_progress *progress,
-			    const struct mmt_resident_reading *readings, size_t count)
+const char *stop_condition_check(struct stop_conditions *conditions, const struct mmt_record_progress *progress,
+				 const struct mmt_resident_reading *readings, size_t count)
 {
 	const char *text = NULL;
 
