@@ -199,6 +199,7 @@ static int check_growth(const struct command *command, const struct diff_setting
 	/* RSS covers all memory, including what the options exclude. */
 	if (diff->after->options.focus_count || diff->after->options.ignore_count)
 		return exceeded ? EXIT_EXCEEDED : EXIT_OK;
+	exceeded |= is_exceeded(command, "commands were larger by", diff->larger_bytes, settings->fail_above);
 	resident = sum_resident_growth(diff);
 	if (isnan(resident) && before->verdict != MMT_VERDICT_UNKNOWN)
 		message(command, "--fail-above: RSS %s",

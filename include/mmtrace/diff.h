@@ -56,7 +56,7 @@ struct mmt_diff {
 	size_t same_process_count; /* likewise: processes that are in both recordings */
 	/* Not part of growth_bytes and committed_growth_bytes: what rows have of processes that started since the first
 	 * recording, less what these have mapped more than those had that ended, whose places they may have taken. Of
-	 * two runs: what programs hold that ran for less than half of the recording, as far as more of them ran in
+	 * two runs: what programs hold that ran for less than three quarters of it, as far as more of them ran in
 	 * `after`, but not at once. */
 	uint64_t replaced_bytes;
 	/* Likewise, or NULL: the first of these that executed another program after the end of `before`. */
@@ -77,6 +77,10 @@ struct mmt_diff {
 	 * change first. `process` is that of `after`: the same one, or the only one of its name. */
 	const struct mmt_heap *heaps;
 	size_t heap_count;
+	/* The largest of the commands of one name that had larger_bytes more, each at its largest size, although they
+	 * may have freed that; and how many ended in each recording. NULL and 0: none, or some memory is left out. */
+	const struct mmt_process *larger;
+	uint64_t larger_bytes, larger_counts[2];
 };
 
 /* Both reports must outlive the diff, and be made with the same options. If their rows are stacks, `merge_lines` must

@@ -25,7 +25,8 @@
 	     ? (__typeof__((vector)->items))memset(&(vector)->items[(vector)->count++], 0, sizeof(*(vector)->items))   \
 	     : NULL)
 
-/* Append a copy of `value`; false when out of memory. */
+/* Append a copy of `value`, or of each item; false when out of memory. */
+#define vector_push_all(vector, items, count) (!array_find(item_, items, count, !vector_push(vector, *item_)))
 #define vector_push(vector, value)                                                                                     \
 	(vector_has_room(vector) ? ((vector)->items[(vector)->count++] = (value), true) : false)
 

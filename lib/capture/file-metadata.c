@@ -128,8 +128,8 @@ static struct mmt_error *fill_info(struct recorder *recorder, struct recording_i
 		if (process->target && !process->found && !vector_push(&info->targets, process->pid))
 			return &error_no_memory;
 	}
-	for (size_t i = 0; i < recorder->reader.events.items.count; i++)
-		if (!vector_push(&info->roles, recorder->reader.events.items.items[i].role))
+	array_each(events, recorder->reader.events.items.items, recorder->reader.events.items.count)
+		if (!vector_push(&info->roles, events->role))
 			return &error_no_memory;
 	return vector_push(&info->roles, ROLE_SNAPSHOT) ? find_hugetlbfs(recorder, info) : &error_no_memory;
 }

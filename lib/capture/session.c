@@ -161,11 +161,10 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	reader->large_dumps.on = true;
 	reader->large_dumps.rule = reader->fault_dumps =
 	    (struct large_dumps_rule){.time_ns = clock_now_ns(), .on = true};
-	for (size_t i = 0; i < reader->events.items.count; i++) {
-		if (!vector_push(&reader->lost_before, 0) || !vector_push(&reader->lost, 0))
-			return &error_no_memory;
-	}
-	return NULL;
+	return array_find(events, reader->events.items.items, reader->events.items.count,
+			  !vector_push(&reader->lost_before, 0) || !vector_push(&reader->lost, 0))
+		   ? &error_no_memory
+		   : NULL;
 }
 
 /* Starts the command, which waits before its exec. A command outside of the recorded control group is not recorded

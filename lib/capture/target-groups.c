@@ -23,10 +23,7 @@ static struct mmt_error *list_members(const struct scope *scope, struct map *mem
 	for (size_t i = 0; i < scope->cgroups.count; i++)
 		if (!cgroup_list_processes(scope->cgroups.items[i], &pids))
 			return error_system(errno, "cannot list the processes to be recorded");
-	for (size_t i = 0; i < pids.count; i++)
-		if (!map_put(members, (uint32_t)pids.items[i], 1))
-			return &error_no_memory;
-	return NULL;
+	return array_find(pid, pids.items, pids.count, !map_put(members, (uint32_t)*pid, 1)) ? &error_no_memory : NULL;
 }
 
 struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t pid, bool *found_ret)

@@ -374,6 +374,78 @@ START_TEST(processes_of_one_name_pair_by_start)
 }
 END_TEST
 
+/* Commands that free what they had are compared by their largest sizes: in MiB, up to a 0. */
+START_TEST(commands_are_compared_at_their_largest_sizes)
+{
+	enum { MOST = 12, MIB = 1 << 20 };
+	static const struct {
+		unsigned before[MOST + 1], after[MOST + 1], larger;
+	} cases[] = {
+	    {{10, 10, 10, 10}, {10, 10, 10, 10}, 0},
+	    {{10, 10, 10, 10}, {80, 80, 80, 80}, 280},
+	    {{80, 80, 80, 80}, {10, 10, 10, 10}, 0},
+	    /* Not the largest one. */
+	    {{120, 10, 10, 60}, {80, 60, 10, 120}, 70},
+	    /* Fewer with more each, and fewer of the same. */
+	    {{22, 22, 22, 22, 22, 22, 22, 22}, {42, 42, 42, 42}, 80},
+	    {{22, 22, 22, 22, 22, 22, 22, 22}, {22, 22, 22, 22}, 0},
+	    {{100, 2, 2, 2}, {100}, 0},
+	    /* Additional ones may be as large as any. */
+	    {{10, 10, 10, 10}, {10, 10, 10, 10, 10, 10, 10, 10}, 0},
+	    {{100, 2}, {100, 2, 100, 80}, 0},
+	    {{10, 10}, {10, 10, 90}, 80},
+	    {{10, 10}, {0}, 0},
+	    {{0}, {10, 10}, 0},
+	    /* Sizes vary. */
+	    {{100}, {130}, 0},
+	    {{100}, {140}, 40},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct mmt_process processes[2][MOST + 2] = {0};
+		struct mmt_report reports[2] = {{.end_ns = 16}, {.end_ns = 16}};
+		struct mmt_diff *diff;
+
+		for (unsigned side = 0; side < 2; side++) {
+			const unsigned *sizes = side ? cases[i].after : cases[i].before;
+			size_t count = 0;
+
+			reports[side].processes = processes[side];
+			for (; sizes[count]; count++)
+				processes[side][count] =
+				    (struct mmt_process){.name = "command",
+							 .ended = true,
+							 .started_ns = 1,
+							 .ended_ns = 12,
+							 .peak_bytes = sizes[count] * (uint64_t)MIB};
+			/* What runs for most of the time is no command, and a copy of a server has an end of its own.
+			 */
+			processes[side][count++] = (struct mmt_process){
+			    .name = "shell", .ended = true, .ended_ns = 16, .peak_bytes = side * 500ULL * MIB};
+			processes[side][count++] = (struct mmt_process){.name = "command",
+									.ended = true,
+									.released = true,
+									.started_ns = 1,
+									.ended_ns = 2,
+									.peak_bytes = side * 500ULL * MIB};
+			reports[side].process_count = count;
+		}
+		diff = make_diff(&reports[0], &reports[1]);
+		ck_assert_msg(diff->larger_bytes == cases[i].larger * (uint64_t)MIB, "case %zu: %llu", i,
+			      (unsigned long long)diff->larger_bytes);
+		if (cases[i].larger)
+			ck_assert_str_eq(diff->larger->name, "command");
+		mmt_diff_destroy(diff);
+		/* Which of them run for most of the time may be chance. */
+		processes[1][reports[1].process_count++] =
+		    (struct mmt_process){.name = "command", .ended = true, .ended_ns = 12, .peak_bytes = MIB};
+		diff = make_diff(&reports[0], &reports[1]);
+		ck_assert_uint_eq(diff->larger_bytes, 0);
+		mmt_diff_destroy(diff);
+	}
+}
+END_TEST
+
 /* Comparing each process with each takes hundreds of seconds of CPU time; the kernel ends the test after 60. */
 START_TEST(many_processes)
 {
@@ -922,11 +994,11 @@ Suite *test_suite(void)
 			leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
 			commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
 			recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
-			short_recordings_have_no_rates, durations_are_no_growth,
-			ended_processes_count_in_both_recordings, growth_in_the_longer_time, names_identify_a_stack,
-			names_of_jit_code_can_contain_lines, build_ids_identify_frames_without_names,
-			inlined_functions_are_uncertain, other_arguments_are_uncertain,
-			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,
-			many_similar_stacks, hostile_stacks);
+			commands_are_compared_at_their_largest_sizes, short_recordings_have_no_rates,
+			durations_are_no_growth, ended_processes_count_in_both_recordings, growth_in_the_longer_time,
+			names_identify_a_stack, names_of_jit_code_can_contain_lines,
+			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
+			other_arguments_are_uncertain, another_function_is_another_stack,
+			growth_of_a_wrapper_is_that_of_its_callers, names_of_rows, many_similar_stacks, hostile_stacks);
 	return suite;
 }

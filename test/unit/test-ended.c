@@ -137,6 +137,43 @@ START_TEST(selected_processes_that_have_ended)
 }
 END_TEST
 
+/* What it had freed before its end, but not of its parent or an earlier program, nor stacks of threads. */
+START_TEST(a_command_has_a_largest_size)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	uint64_t time_ns = START_NS + MILLISECOND;
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	mmt_report_options_init(&options);
+	options.keep_ended = true;
+	builder_comm(builder, START_NS, PARENT, PARENT, "shell");
+	snapshot(builder, SNAPSHOT_START, START_NS, 3, 0);
+	for (int32_t pid = FIRST_CHILD; pid < FIRST_CHILD + 2; pid++, time_ns += MILLISECOND) {
+		builder_fork(builder, time_ns, pid, pid, PARENT, PARENT);
+		builder_mmap_exit(builder, time_ns + 100, pid, pid, CHILD_ADDRESS, 90 * MEBIBYTE, 0x402000);
+		if (pid == FIRST_CHILD)
+			builder_exec(builder, time_ns + 200, pid, pid, "command");
+		builder_mmap_exit(builder, time_ns + 300, pid, pid, 2 * CHILD_ADDRESS, 10 * MEBIBYTE, 0x402000);
+		builder_munmap_exit(builder, time_ns + 400, pid, pid, 2 * CHILD_ADDRESS, 10 * MEBIBYTE);
+		builder_mmap_exit(builder, time_ns + 500, pid, pid, 3 * CHILD_ADDRESS, 4 * MEBIBYTE, 0x402000);
+		builder_munmap_exit(builder, time_ns + 600, pid, pid, 3 * CHILD_ADDRESS, 4 * MEBIBYTE);
+		builder_exit(builder, time_ns + 700, pid, pid);
+	}
+	builder_exit(builder, time_ns, PARENT, PARENT);
+	builder_round(builder);
+	builder_finish(builder, time_ns + MILLISECOND);
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->process_count, 3);
+	ck_assert_uint_eq(report->processes[0].peak_bytes, 0);
+	ck_assert_str_eq(report->processes[1].name, "command");
+	ck_assert_uint_eq(report->processes[1].peak_bytes, 10 * MEBIBYTE);
+	ck_assert_uint_eq(report->processes[1].unfreed_bytes, 0);
+	ck_assert_uint_eq(report->processes[2].peak_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* What differs from a usual command that ends. */
 enum difference { NO_DIFFERENCE, LOST_END, LIVING_DAEMON, OLD_PACKED };
 
@@ -596,6 +633,7 @@ Suite *test_suite(void)
 
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
+	tcase_add_tests(tcase, a_command_has_a_largest_size);
 	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended, usual_processes_end_when_the_next_begins,
 			a_process_that_returns_is_not_followed, an_end_is_lost, a_daemon_outlives_a_command,
 			a_daemon_inherits_from_a_command, a_pid_is_used_again,

@@ -265,11 +265,15 @@ struct mmt_error *memory_readings_sort(struct memory_readings *memory)
 	array_each(process, memory->processes.items, memory->processes.count) {
 		size_t count = process->points.count;
 
-		process->of.late_bytes = 0;
-		for (size_t i = smaller_of(count - count / 4, subtract(count, 3)); i < count; i++)
-			process->of.late_bytes =
-			    larger_of(process->of.late_bytes,
-				      process->points.items[i].resident_bytes + process->points.items[i].swapped_bytes);
+		process->of.late_bytes = process->most_bytes = 0;
+		for (size_t i = 0; i < count; i++) {
+			const struct memory_point *point = &process->points.items[i];
+			bool late = i >= smaller_of(count - count / 4, subtract(count, 3));
+			uint64_t *most = late ? &process->of.late_bytes : &process->most_bytes;
+
+			*most = larger_of(*most, point->resident_bytes + point->swapped_bytes);
+		}
+		process->most_bytes = larger_of(process->most_bytes, process->of.late_bytes);
 	}
 	for (size_t i = memory->sorted.count; i < memory->processes.count; i++) {
 		if (!vector_push(&memory->sorted, (uint32_t)i))

@@ -27,6 +27,7 @@ struct process_readings {
 	int32_t pid;
 	struct mmt_process_readings of; /* the first and the last one of the window */
 	bool over;			/* another process has the PID */
+	uint64_t most_bytes;		/* of RSS and swap, after memory_readings_sort() */
 	VECTOR(struct memory_point) points;
 	bool has_pss, has_brief; /* has_brief: children that do not count, because they are `of.brief` */
 	union pss_counts last;	 /* that were read */

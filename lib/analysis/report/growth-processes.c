@@ -40,16 +40,6 @@ struct judgement {
 	bool complete_only; /* leave readings out in which a process has no Pss */
 };
 
-static uint64_t largest_size(const struct process_readings *readings)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; readings && i < readings->points.count; i++)
-		bytes = larger_of(readings->points.items[i].resident_bytes + readings->points.items[i].swapped_bytes,
-				  bytes);
-	return bytes;
-}
-
 static bool lived_briefly(const struct judgement *judgement, const struct process *process)
 {
 	const struct recording_info *info = &judgement->rows->replay->metadata->info;
@@ -84,11 +74,11 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 		return &error_no_memory;
 	for (const struct process *process = NULL; (process = processes_next(processes, process));) {
 		struct ended_children *of = &children[process->forked_from];
-		uint64_t size;
+		const struct process_readings *readings = memory_readings_of(judgement->memory, process);
+		uint64_t size = readings ? readings->most_bytes : 0;
 
 		if (!process->ended || process->forked_from == process->index || process->borrows_space)
 			continue;
-		size = largest_size(memory_readings_of(judgement->memory, process));
 		of->count++;
 		of->second_bytes = larger_of(of->second_bytes, smaller_of(of->largest_bytes, size));
 		of->largest_bytes = larger_of(of->largest_bytes, size);
@@ -96,11 +86,10 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 	for (const struct process *process = NULL; (process = processes_next(processes, process));) {
 		struct process_readings *readings = memory_readings_of(judgement->memory, process);
 		const struct ended_children *of = &children[process->forked_from];
-		uint64_t size, largest;
+		uint64_t size = readings ? readings->most_bytes : 0, largest;
 
 		if (!readings || !lived_briefly(judgement, process))
 			continue;
-		size = largest_size(readings);
 		largest = process->ended && size == of->largest_bytes ? of->second_bytes : of->largest_bytes;
 		/* The parent has had other children that ended, and this one is not much larger. */
 		readings->of.brief =

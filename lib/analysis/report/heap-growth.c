@@ -224,10 +224,8 @@ static struct mmt_error *sort_censuses(const struct rows *rows, censuses *sorted
 {
 	const struct heap_censuses *recorded = &rows->replay->metadata->heaps;
 
-	for (size_t i = 0; i < recorded->items.count; i++) {
-		if (!vector_push(sorted, &recorded->items.items[i]))
-			return &error_no_memory;
-	}
+	if (array_find(census, recorded->items.items, recorded->items.count, !vector_push(sorted, census)))
+		return &error_no_memory;
 	vector_sort(sorted, compare_processes);
 	return NULL;
 }

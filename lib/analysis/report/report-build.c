@@ -291,6 +291,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .readings = readings ? &readings->of : NULL,
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
 	    .committed_bytes = now->committed + ended->committed,
+	    .peak_bytes = process->program_ns > process->started_ns ? space_counts(process->space).peak_bytes : 0,
 	    .reserved_bytes = now->reserved + ended->reserved,
 	    .before_bytes = now->inherited + now->older + ended->inherited + ended->older,
 	    .kernel_bytes = now->kernel + ended->kernel,

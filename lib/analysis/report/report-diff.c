@@ -10,6 +10,7 @@
 #define MINUTE_NS 60000000000ULL
 #define LENGTHS 3     /* what grows for some time need not grow for so many times as long */
 #define RATE_NOISE 10 /* one part in so many of a rate, or of a duration, is no difference */
+#define SIZE_NOISE 3  /* likewise of the largest size of a command; at least 1 MiB */
 
 /* By how much all rows of one function grew. */
 struct function_growth {
@@ -260,13 +261,15 @@ static struct mmt_error *match_processes(struct diff *comparison)
 	return ok ? NULL : &error_no_memory;
 }
 
-/* Processes of one name in one recording. The rest is of those that ended, and ran for less than half of it: what runs
- * for longer is no command of a test, but the test, or a server. */
+/* Processes of one name in one recording. The rest is of those that ended, and ran for less than three quarters of it:
+ * what runs for longer is no command of a test, but the test, or a server. */
 struct namesakes {
 	bool any;
-	uint64_t count, largest_bytes;
+	uint64_t count, lasting, largest_bytes; /* lasting: ended, but ran for longer */
 	uint64_t now, most;			/* at once: at a moment, and ever */
 	uint64_t alike, bytes, committed_bytes; /* those no larger than the ones of the first recording */
+	const struct mmt_process *largest;	/* at its largest size, as are the next two of all */
+	double sum, squares;
 };
 
 struct moment {
@@ -276,6 +279,23 @@ struct moment {
 };
 
 COMPARISON(compare_moments, struct moment, order_of(a->time_ns, b->time_ns) ?: order_of(a->change, b->change))
+
+/* By how much the commands of a name were larger, if those that are missing or additional were as large as any before.
+ * The size of each varies, whatever the others have. */
+static void find_larger(struct mmt_diff *diff, const struct namesakes *before, const struct namesakes *after)
+{
+	double largest = before->largest ? (double)before->largest->peak_bytes : 0, count = (double)after->count;
+	double added = (double)subtract(after->count, before->count);
+	double bytes = after->sum - smaller_of(before->sum + added * largest, count * largest);
+
+	if (largest <= 0 || before->lasting != after->lasting || bytes <= 0x1p20 ||
+	    bytes <= (double)diff->larger_bytes || bytes * bytes * SIZE_NOISE * SIZE_NOISE <= before->squares)
+		return;
+	diff->larger = after->largest;
+	diff->larger_bytes = bytes < 0x1p63 ? (uint64_t)bytes : INT64_MAX;
+	diff->larger_counts[DIFF_BEFORE] = before->count;
+	diff->larger_counts[DIFF_AFTER] = after->count;
+}
 
 /* In the time of a test, more or fewer programs may run one after another: leave the additional ones out, as far as
  * they hold no more than those of the first recording. */
@@ -312,10 +332,17 @@ static struct mmt_error *match_names(struct diff *diff, bool *common_ret)
 			ok = name != INTERN_NONE;
 			of->any = true;
 			*common_ret |= !process->name || !*process->name || both[!side].any;
-			if (!ok || !process->ended || process->released ||
-			    process->ended_ns - larger_of(process->started_ns, start_ns) > length_ns / 2)
+			if (!ok || !process->ended || process->released)
 				continue;
+			if (process->ended_ns - larger_of(process->started_ns, start_ns) >= length_ns - length_ns / 4) {
+				of->lasting++;
+				continue;
+			}
 			of->count++;
+			of->sum += (double)process->peak_bytes;
+			of->squares += (double)process->peak_bytes * (double)process->peak_bytes;
+			if (!of->largest || process->peak_bytes > of->largest->peak_bytes)
+				of->largest = process;
 			moments[count++] = (struct moment){process->started_ns, 1, name};
 			moments[count++] = (struct moment){process->ended_ns, UINT64_MAX, name};
 			if (side == DIFF_BEFORE)
@@ -336,8 +363,10 @@ static struct mmt_error *match_names(struct diff *diff, bool *common_ret)
 			of->most = larger_of(of->now, of->most);
 		}
 	}
-	for (size_t i = 0; i < names.count && ok; i++)
+	for (size_t i = 0; i < names.count && ok; i++) {
 		find_replaced(diff, &all[i][DIFF_BEFORE], &all[i][DIFF_AFTER]);
+		find_larger(&diff->result, &all[i][DIFF_BEFORE], &all[i][DIFF_AFTER]);
+	}
 	intern_deinit(&names);
 	return ok ? NULL : &error_no_memory;
 }
@@ -458,7 +487,7 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 	    after->start_ns >= before->end_ns)
 		error = match_processes(diff);
 	if (after->options.focus_count || after->options.ignore_count)
-		diff->result.replaced_bytes = diff->replaced_committed_bytes = 0;
+		diff->result.replaced_bytes = diff->replaced_committed_bytes = diff->result.larger_bytes = 0;
 	compare_durations(&diff->result);
 	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
 	error = error ?: compare_reports(diff)

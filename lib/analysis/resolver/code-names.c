@@ -152,11 +152,8 @@ static bool name_frames(struct resolver *resolver, uint32_t number)
 	if (!count)
 		return name_frame(resolver, number);
 	modules_fetch_names(resolver->mapped.modules, queries, count);
-	for (size_t i = 0; i < count; i++) {
-		if (!name_frame(resolver, numbers[i]))
-			return false;
-	}
-	return resolver->frames.items[number].name_count || name_frame(resolver, number);
+	return !array_find(other, numbers, count, !name_frame(resolver, *other)) &&
+	       (resolver->frames.items[number].name_count || name_frame(resolver, number));
 }
 
 static bool is_named(const struct mmt_frame *frame, const char *start)

@@ -267,14 +267,12 @@ static enum module_state names_state(const struct mapped_modules *mapped, size_t
 static bool is_first_with_poor_names(const struct mapped_modules *mapped, size_t image)
 {
 	const char *path = mapped->image_states.items[image].path;
+	size_t i = 0;
 
-	if (names_state(mapped, image) == MODULE_READABLE)
-		return false;
-	for (size_t i = 0; i < image; i++) {
-		if (names_state(mapped, i) != MODULE_READABLE && !strcmp(mapped->image_states.items[i].path, path))
-			return false;
-	}
-	return true;
+	while (i < image &&
+	       (names_state(mapped, i) == MODULE_READABLE || strcmp(mapped->image_states.items[i].path, path)))
+		i++;
+	return i == image && names_state(mapped, image) != MODULE_READABLE;
 }
 
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,

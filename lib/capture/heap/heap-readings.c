@@ -351,11 +351,10 @@ static struct mmt_error *begin_round(struct recorder *recorder, enum mmt_heap_ti
 			return &error_no_memory;
 	}
 	vector_sort(&largest, compare_size);
-	for (size_t i = 0; i < largest.count && i < LIMIT_HEAP_PROCESSES; i++) {
-		if (!vector_push(&jobs->waiting, largest.items[i]->pid))
-			return &error_no_memory;
-	}
-	return NULL;
+	return array_find(process, largest.items, smaller_of(largest.count, LIMIT_HEAP_PROCESSES),
+			  !vector_push(&jobs->waiting, (*process)->pid))
+		   ? &error_no_memory
+		   : NULL;
 }
 
 /* There is no census of this process: say so. */

@@ -152,14 +152,10 @@ bool in_flight_add(struct in_flight *in_flight, struct blocking_calls *calls, pi
 {
 	CLEANUP(vector) proc_pids tids = {0};
 
-	if (!proc_list_threads(pid, &tids, NULL))
-		return false;
-	for (size_t i = 0; i < tids.count; i++) {
-		if (proc_may_be_in_memory_call(calls, pid, tids.items[i]) &&
-		    !map_put(&in_flight->threads, THREAD_KEY(pid, tids.items[i]), read_ns))
-			return false;
-	}
-	return true;
+	return proc_list_threads(pid, &tids, NULL) &&
+	       !array_find(tid, tids.items, tids.count,
+			   proc_may_be_in_memory_call(calls, pid, *tid) &&
+			       !map_put(&in_flight->threads, THREAD_KEY(pid, *tid), read_ns));
 }
 
 void in_flight_note_outside(struct in_flight *in_flight, pid_t pid, pid_t tid, uint64_t time_ns)

@@ -193,11 +193,7 @@ static bool add_entry(struct unwind_cache *cache, const struct start *start, con
 	struct unwind_cache_entry entry = {
 	    .start = *start, .value = value, .read_start = cache->reads.count, .read_count = result->read_count};
 
-	for (size_t i = 0; i < result->read_count; i++) {
-		if (!vector_push(&cache->reads, result->reads[i]))
-			return false;
-	}
-	return vector_push(&cache->entries, entry);
+	return vector_push_all(&cache->reads, result->reads, result->read_count) && vector_push(&cache->entries, entry);
 }
 
 /* Path of a new stack through the tree, up to read number `depth`. */

@@ -50,7 +50,7 @@ void space_release(struct space *space)
 	intervals_deinit(&space->snapshot_races);
 	intervals_deinit(&space->snapshot.touched);
 	reconcile_forget(space);
-	counts->mapped_bytes = counts->committed_bytes = counts->reserved_bytes = 0;
+	counts->mapped_bytes = counts->committed_bytes = 0;
 	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = counts->data_bytes = 0;
 	space->code_generation++;
 }
@@ -72,6 +72,7 @@ void space_exec(struct space *space)
 	space->check = space_check_result(space);
 	space->check.earlier_program = space->check.done;
 	space->older_bytes = space->undecided_bytes = space->first_older = space->break_before = 0;
+	space->counts.peak_bytes = 0;
 	space->lowest_break = UINT64_MAX;
 }
 
@@ -215,7 +216,6 @@ static void count_interval(struct space *space, const struct space_interval *int
 {
 	struct space_counts *counts = &space->counts;
 	uint64_t bytes = add ? interval->end - interval->start : interval->start - interval->end;
-	bool accessible = space_edit_accessible(&interval->attributes);
 
 	/* Equal stacks may unwind differently from now on. */
 	if ((interval->attributes.protection & PROT_EXEC) && has_file(&interval->attributes))
@@ -226,7 +226,10 @@ static void count_interval(struct space *space, const struct space_interval *int
 		counts->data_bytes += bytes;
 	if (interval->allocation >= ALLOCATION_FIRST) {
 		counts->mapped_bytes += bytes;
-		*(accessible ? &counts->committed_bytes : &counts->reserved_bytes) += bytes;
+		/* How many threads run at once is chance, and they hardly touch their stacks. */
+		if (space_edit_accessible(&interval->attributes) && !interval->attributes.thread_stack)
+			counts->committed_bytes += bytes;
+		counts->peak_bytes = larger_of(counts->peak_bytes, counts->committed_bytes);
 	} else {
 		*(interval->allocation == ALLOCATION_KERNEL ? &counts->kernel_bytes : &counts->before_bytes) += bytes;
 	}

@@ -112,11 +112,13 @@ struct space_observer {
 
 struct space_counts {
 	uint64_t intervals;
-	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* allocations ALLOCATION_FIRST and later */
-	uint64_t kernel_bytes;					/* ALLOCATION_KERNEL */
-	uint64_t before_bytes;					/* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
-	uint64_t data_bytes;					/* see space_is_data() */
-	uint64_t unknown_bytes;					/* mapped pages with unknown attributes */
+	uint64_t mapped_bytes; /* allocations ALLOCATION_FIRST and later */
+	/* Of these: accessible, but for stacks of threads; and the most of that since the exec. */
+	uint64_t committed_bytes, peak_bytes;
+	uint64_t kernel_bytes;	   /* ALLOCATION_KERNEL */
+	uint64_t before_bytes;	   /* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
+	uint64_t data_bytes;	   /* see space_is_data() */
+	uint64_t unknown_bytes;	   /* mapped pages with unknown attributes */
 	uint64_t given_back_bytes; /* mapped bytes of the ranges whose pages madvise() released; they still count as
 				      mapped */
 	uint64_t ambiguous;	   /* calls whose order relative to others is unknown */

@@ -85,13 +85,11 @@ static void add(struct scan *scan, enum runtime_option option, uint64_t value)
 /* V8 does not distinguish '-' and '_'. */
 static bool is_same_word(const char *known, const char *word, size_t size)
 {
-	if (strlen(known) != size)
-		return false;
-	for (size_t i = 0; i < size; i++) {
-		if (known[i] != word[i] && !(i >= 2 && known[i] == '-' && word[i] == '_'))
-			return false;
-	}
-	return true;
+	size_t i = 0;
+
+	while (known[i] && i < size && (known[i] == word[i] || (i >= 2 && known[i] == '-' && word[i] == '_')))
+		i++;
+	return i == size && !known[i];
 }
 
 static void scan_word(struct scan *scan, enum language language, const char *word, size_t size)

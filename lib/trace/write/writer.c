@@ -70,13 +70,7 @@ struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_
 	added->attr = *attribute;
 	added->attr.size = ATTRIBUTE_BYTES;
 	added->name = strdup(name);
-	if (!added->name)
-		return &error_no_memory;
-	for (size_t i = 0; i < id_count; i++) {
-		if (!vector_push(&added->ids, ids[i]))
-			return &error_no_memory;
-	}
-	return NULL;
+	return added->name && vector_push_all(&added->ids, ids, id_count) ? NULL : &error_no_memory;
 }
 
 struct mmt_error *writer_take_section(struct writer *writer, enum format_feature feature, struct buffer *buffer)

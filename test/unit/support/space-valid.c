@@ -43,7 +43,7 @@ static const char *find_wrong_count(const struct space *space)
 	const struct space_interval *interval, *previous = NULL;
 	struct space_counts recount = space->counts;
 
-	recount.mapped_bytes = recount.committed_bytes = recount.reserved_bytes = 0;
+	recount.mapped_bytes = recount.committed_bytes = 0;
 	recount.before_bytes = recount.kernel_bytes = recount.unknown_bytes = recount.data_bytes = 0;
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		uint64_t bytes = interval->end - interval->start;
@@ -56,17 +56,19 @@ static const char *find_wrong_count(const struct space *space)
 			recount.kernel_bytes += bytes;
 		else if (interval->allocation < ALLOCATION_FIRST)
 			recount.before_bytes += bytes;
-		else if (interval->attributes.protection)
-			recount.committed_bytes += bytes;
 		else
-			recount.reserved_bytes += bytes;
+			recount.mapped_bytes += bytes;
+		if (interval->allocation >= ALLOCATION_FIRST && interval->attributes.protection &&
+		    !interval->attributes.thread_stack)
+			recount.committed_bytes += bytes;
 		if (space_edit_accessible(&interval->attributes) != (interval->commit != COMMIT_NONE))
 			return "what is accessible has no commit, or what is not has one";
 		if (previous && is_mergeable(previous, interval))
 			return "equal neighbours are not merged";
 		previous = interval;
 	}
-	recount.mapped_bytes = recount.committed_bytes + recount.reserved_bytes;
+	if (recount.peak_bytes < recount.committed_bytes)
+		return "there was more than the peak";
 	if (memcmp(&recount, &space->counts, sizeof(recount)))
 		return "the totals are not the sum of the parts";
 	return NULL;
