@@ -63,6 +63,27 @@ START_TEST(addresses_do_not_matter)
 }
 END_TEST
 
+/* Another arena for one more thread is 64 MiB of addresses, of which the program uses what it made accessible. */
+START_TEST(reserved_memory_of_arenas)
+{
+	struct mmt_row before_rows[] = {ROW(1, cache, 64 << 20), ROW(2, leak_before, 8 << 20)};
+	struct mmt_row after_rows[] = {ROW(1, cache, 128 << 20), ROW(2, leak_after, 8 << 20)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
+	struct mmt_diff *diff;
+
+	for (unsigned i = 0; i < 2; i++) {
+		before_rows[0].pattern = after_rows[0].pattern = i ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE;
+		before_rows[0].committed_bytes = 1 << 20;
+		after_rows[0].committed_bytes = 3 << 20;
+		diff = make_diff(&before, &after);
+		ck_assert_int_eq(diff->bytes, 64 << 20);
+		ck_assert_uint_eq(diff->growth_bytes, i ? 2 << 20 : 64 << 20);
+		ck_assert_uint_eq(diff->committed_growth_bytes, 2 << 20);
+		mmt_diff_destroy(diff);
+	}
+}
+END_TEST
+
 START_TEST(every_kind_of_change)
 {
 	struct mmt_row before_rows[] = {ROW(1, cache, 16384), ROW(2, leak_before, 8192), ROW(3, other, 0)};
@@ -990,15 +1011,15 @@ Suite *test_suite(void)
 
 	tcase_set_timeout(tcase, 600);
 
-	tcase_add_tests(tcase, addresses_do_not_matter, growth_between_recordings_of_one_process,
-			leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
-			commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
-			recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
-			commands_are_compared_at_their_largest_sizes, short_recordings_have_no_rates,
-			durations_are_no_growth, ended_processes_count_in_both_recordings, growth_in_the_longer_time,
-			names_identify_a_stack, names_of_jit_code_can_contain_lines,
-			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
-			other_arguments_are_uncertain, another_function_is_another_stack,
-			growth_of_a_wrapper_is_that_of_its_callers, names_of_rows, many_similar_stacks, hostile_stacks);
+	tcase_add_tests(
+	    tcase, addresses_do_not_matter, reserved_memory_of_arenas, growth_between_recordings_of_one_process,
+	    leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
+	    commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
+	    recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
+	    commands_are_compared_at_their_largest_sizes, short_recordings_have_no_rates, durations_are_no_growth,
+	    ended_processes_count_in_both_recordings, growth_in_the_longer_time, names_identify_a_stack,
+	    names_of_jit_code_can_contain_lines, build_ids_identify_frames_without_names,
+	    inlined_functions_are_uncertain, other_arguments_are_uncertain, another_function_is_another_stack,
+	    growth_of_a_wrapper_is_that_of_its_callers, names_of_rows, many_similar_stacks, hostile_stacks);
 	return suite;
 }

@@ -131,11 +131,10 @@ static bool number_function(struct row_matcher *matcher, unsigned side, const st
 	return true;
 }
 
-/* Who needs its next page changes with each run, and need not keep it. */
-static bool is_pool(enum mmt_pattern pattern)
+bool row_is_pool(const struct mmt_row *row)
 {
-	return pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_ARENA || pattern == MMT_PATTERN_GC_HEAP ||
-	       pattern == MMT_PATTERN_PYTHON;
+	return !row->name && (row->pattern == MMT_PATTERN_HEAP || row->pattern == MMT_PATTERN_ARENA ||
+			      row->pattern == MMT_PATTERN_GC_HEAP || row->pattern == MMT_PATTERN_PYTHON);
 }
 
 bool row_matcher_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row, uint64_t *function_ret)
@@ -143,7 +142,7 @@ bool row_matcher_function(struct row_matcher *matcher, unsigned side, const stru
 	const uint64_t *program;
 	uint32_t numbers[2];
 
-	if (!row->name && is_pool(row->pattern)) {
+	if (row_is_pool(row)) {
 		program = row->pid_count ? map_get(&matcher->ranks[side], (uint32_t)*row->pids) : NULL;
 		*function_ret =
 		    (uint64_t)(UINT32_MAX - row->pattern) << 32 | (program ? (uint32_t)*program : INTERN_NONE);

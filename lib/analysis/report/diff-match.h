@@ -35,6 +35,9 @@ struct mmt_error *row_matcher_init(struct row_matcher *matcher,
 				   const struct mmt_report *const reports[DIFF_SIDES]) MMT_MUST_CHECK;
 void row_matcher_deinit(struct row_matcher *matcher);
 
+/* Memory of a heap or garbage collector: who needs its next page changes with each run, and need not keep it. */
+bool row_is_pool(const struct mmt_row *row);
+
 /* Call this after row_matcher_match(). The number that the row shares with those of its function: its origin and,
  * if stacks of one recording share that but differ in its caller, the caller. All stacks of the heap of a program, or
  * of another such pool, share one. False: out of memory. */

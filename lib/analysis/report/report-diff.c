@@ -120,16 +120,17 @@ static struct mmt_error *add_to_function(struct diff *diff, const struct mmt_dif
 {
 	/* What may be part of another stack counts for the function of that one. */
 	const struct mmt_row *after = entry->part_of ? entry->part_of : entry->after;
+	const struct mmt_row *row = after ?: entry->before;
 	uint64_t key;
 	uint32_t id;
 
-	if (!row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, after ? after : entry->before,
-				  &key))
+	if (!row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, row, &key))
 		return &error_no_memory;
 	id = intern_put(&diff->function_keys, &key, sizeof(key));
 	if (id == INTERN_NONE || (id == diff->functions.count && !vector_append(&diff->functions)))
 		return &error_no_memory;
-	diff->functions.items[id].bytes += (uint64_t)entry->bytes;
+	/* How much a pool reserves changes with the number of threads that meet in it. */
+	diff->functions.items[id].bytes += (uint64_t)(row_is_pool(row) ? entry->committed_bytes : entry->bytes);
 	diff->functions.items[id].committed_bytes += (uint64_t)entry->committed_bytes;
 	return NULL;
 }
