@@ -209,7 +209,7 @@ static void check_conditions(struct record_context *record, const struct mmt_rec
 	if (!met)
 		return;
 	clear_progress(record);
-	message(record->command, "%s", met);
+	message(record->command, "%s has come true", met);
 	if (!is_followed(record->command))
 		stop_signals_stop();
 	else
@@ -556,7 +556,9 @@ static int conclude(const struct command *command, const struct record_arguments
 	/* What follows takes longer than to begin the next one. */
 	if (is_followed(command) && end->summary->end != MMT_RECORD_END_STOPPED)
 		(void)dprintf((int)arguments->ready_fd, "%s\n",
-			      end->summary->end == MMT_RECORD_END_TARGET_ENDED ? "ended" : "full");
+			      end->summary->end == MMT_RECORD_END_SIZE		 ? "full"
+			      : end->summary->end == MMT_RECORD_END_WRITE_FAILED ? "failed"
+										 : "ended");
 	if (!removed && !arguments->quiet)
 		record_end_put_reason(end);
 	else if (end->summary->end == MMT_RECORD_END_SIZE && is_followed(command) && arguments->raw)

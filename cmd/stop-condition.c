@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "stop-condition.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,31 +10,26 @@
 const char *stop_condition_parse(const char *text, void *conditions)
 {
 	static const char expected[] = "a condition such as rss>2G, growth>100M/10m or group>90%";
+	static const char *const kinds[] = {"rss", "growth", "group", NULL}; /* enum stop_kind */
 	struct stop_conditions *given = conditions;
-	struct stop_condition condition = {.text = text};
-	const char *number = strchr(text, '>'), *slash = strchr(text, '/');
+	size_t length = strcspn(text, ">");
+	int kind = text[length] ? value_choice(kinds, text, length) : -1;
+	const char *number = text + length + 1;
+	struct stop_condition condition = {.text = text, .kind = (enum stop_kind)kind};
 	char size[32] = "", *end;
 
-	if (!number || given->count == STOP_CONDITIONS_MAX)
-		return number ? "fewer conditions" : expected;
-	number++;
-	if (!strncmp(text, "group>", strlen("group>"))) {
+	if (kind < 0 || given->count == STOP_CONDITIONS_MAX)
+		return kind < 0 ? expected : "fewer conditions";
+	length = strcspn(number, "/");
+	snprintf(size, sizeof(size), "%.*s", (int)length, number);
+	if (kind == STOP_GROUP) {
 		condition.limit = strtoul(number, &end, 10);
-		if (*number < '0' || *number > '9' || condition.limit < 1 || condition.limit > 100 ||
+		if (*number < '0' || *number > '9' || condition.limit < 1 || condition.limit > 99 ||
 		    strcmp(end, "%") != 0)
 			return "a share of the control group's limit such as group>90%";
-	} else if (!strncmp(text, "growth>", strlen("growth>"))) {
-		if (!slash || (size_t)(slash - number) >= sizeof(size) ||
-		    value_duration(slash + 1, &condition.window_ns))
-			return expected;
-		memcpy(size, number, (size_t)(slash - number));
-		number = size;
-	} else if (strncmp(text, "rss>", strlen("rss>")) != 0) {
+	} else if (value_size(size, &condition.limit) || (kind == STOP_GROWTH) != (number[length] == '/') ||
+		   (number[length] && value_duration(number + length + 1, &condition.window_ns))) {
 		return expected;
-	}
-	if (*text == 'r' || condition.window_ns) {
-		if (value_size(number, &condition.limit))
-			return expected;
 	}
 	given->items[given->count++] = condition;
 	return NULL;
@@ -45,12 +41,9 @@ static uint64_t growth_in(const struct mmt_resident_reading *readings, size_t co
 	const struct mmt_resident_reading *last = &readings[count - 1];
 	uint64_t bytes = last->resident_bytes + last->swapped_bytes, least = bytes;
 
-	for (; count && last->time_ns - readings[count - 1].time_ns <= window_ns; count--) {
-		const struct mmt_resident_reading *reading = &readings[count - 1];
-
-		if (reading->resident_bytes + reading->swapped_bytes < least)
-			least = reading->resident_bytes + reading->swapped_bytes;
-	}
+	for (size_t i = count; i-- > 0 && last->time_ns - readings[i].time_ns <= window_ns;)
+		if (readings[i].resident_bytes + readings[i].swapped_bytes < least)
+			least = readings[i].resident_bytes + readings[i].swapped_bytes;
 	return bytes - least;
 }
 
@@ -61,13 +54,13 @@ const char *stop_condition_check(struct stop_conditions *conditions, const struc
 
 	for (size_t i = 0; i < conditions->count; i++) {
 		struct stop_condition *condition = &conditions->items[i];
-		bool is_group = !strncmp(condition->text, "group", strlen("group")), holds;
+		bool holds;
 
-		if (condition->met || (is_group ? !progress->group_limit_bytes : !count))
+		if (condition->met || (condition->kind == STOP_GROUP ? !progress->group_limit_bytes : !count))
 			continue;
-		if (is_group)
+		if (condition->kind == STOP_GROUP)
 			holds = progress->group_bytes > progress->group_limit_bytes / 100 * condition->limit;
-		else if (condition->window_ns)
+		else if (condition->kind == STOP_GROWTH)
 			holds = growth_in(readings, count, condition->window_ns) > condition->limit;
 		else
 			holds = readings[count - 1].resident_bytes > condition->limit;

@@ -6,9 +6,12 @@
 
 #define STOP_CONDITIONS_MAX 16
 
+enum stop_kind { STOP_RSS, STOP_GROWTH, STOP_GROUP };
+
 struct stop_condition {
 	const char *text; /* as given, which is not owned */
-	uint64_t limit;	  /* bytes, or of a control group hundredths */
+	enum stop_kind kind;
+	uint64_t limit; /* bytes, or of a control group percent */
 	uint64_t window_ns;
 	bool was_false; /* in this recording: only then it comes true */
 	bool met;
@@ -25,4 +28,4 @@ const char *stop_condition_parse(const char *text, void *conditions);
 /* Returns the text of a condition that has come true since the last call; NULL: none has. `readings` are those of
  * `progress`, of RSS or of Pss. */
 const char *stop_condition_check(struct stop_conditions *conditions, const struct mmt_record_progress *progress,
-			    const struct mmt_resident_reading *readings, size_t count);
+				 const struct mmt_resident_reading *readings, size_t count);

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +29,6 @@
 #define RECORDERS_MAX 8	  /* at a time: one that records, and others that pack or run a program */
 #define RECORDING_SHARE 8 /* of the directory's size: the largest that a recording gets */
 #define BYTES_MIN (8ULL << 20)
-#define SHORT_NS (5 * NS_PER_SECOND) /* a shorter recording, as on a full disk, delays the next one */
 #define DELAY_NS_MAX (64 * NS_PER_SECOND)
 #define TICK_MILLISECONDS 100
 #define NAME_LENGTH 20 /* of 20261130T221500.123Z */
@@ -51,7 +51,10 @@ struct watch {
 	bool all_cpus, quiet;
 	char **options;	    /* more of `record`; ends with NULL */
 	const char **words; /* of the command line of a recorder */
-	char (*numbers)[16];
+	struct watched_pid {
+		int fd; /* readable when the process has ended */
+		char number[16];
+	} * watched; /* of `pids` */
 	uint64_t every_ns, max_bytes;
 	int directory;
 	struct watch_recorder current, next; /* that records, and that starts */
@@ -70,8 +73,9 @@ static int is_ours(const struct dirent *entry)
 	       name[NAME_LENGTH - 1] == 'Z';
 }
 
-/* Removes the oldest recordings, to leave room for one that is written, and one that is packed into a second file. */
-static void make_room(const struct watch *watch)
+/* Removes the oldest recordings, to leave room for one that is written, and one that is packed into a second file.
+ * Those of later than `now`, before the clock was set back, are the oldest. */
+static void make_room(const struct watch *watch, const char *now)
 {
 	uint64_t limit = watch->max_bytes - 3 * (watch->max_bytes / RECORDING_SHARE), total = 0;
 	const char *written = watch->current.pid ? strrchr(watch->current.path, '/') + 1 : "";
@@ -79,38 +83,55 @@ static void make_room(const struct watch *watch)
 	int count = scandirat(watch->directory, ".", &entries, is_ours, alphasort);
 	struct stat status;
 
-	for (int i = count - 1; i >= 0; i--) {
-		if (fstatat(watch->directory, entries[i]->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+	for (int i = 2 * count - 1; i >= 0; i--) {
+		const char *name = entries[i % count]->d_name;
+
+		if ((strcmp(name, now) > 0) != (i < count))
+			continue;
+		if (fstatat(watch->directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
 			total += (uint64_t)status.st_size;
-		if (total > limit && strcmp(entries[i]->d_name, written) != 0)
-			(void)unlinkat(watch->directory, entries[i]->d_name, 0);
-		free(entries[i]);
+		if (total > limit && strcmp(name, written) != 0)
+			(void)unlinkat(watch->directory, name, 0);
 	}
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
 	if (count >= 0)
 		free(entries);
+}
+
+static bool has_ended(int pidfd)
+{
+	return poll(&(struct pollfd){pidfd, POLLIN, 0}, 1, 0) != 0;
 }
 
 /* Writes the command line of a recorder for what exists of the targets. Returns its length; 0: nothing does. */
 static size_t make_command_line(struct watch *watch, const char *path, int fd)
 {
 	static char fd_text[16], bytes_text[24];
-	const char *const first[] = {"record", "-o", path, "--max-size", bytes_text, "--ready-fd", fd_text};
+	const char *const own[] = {"-o", path, "--max-size", bytes_text, "--ready-fd", fd_text};
 	const char **words = watch->words;
-	size_t count = sizeof(first) / sizeof(*first);
-	bool found = watch->cgroup || watch->all_cpus;
+	size_t count = 0;
+	bool found = watch->cgroup || watch->all_cpus, inherits = true;
 
-	memcpy(words, first, sizeof(first));
+	words[count++] = "record";
+	for (char **option = watch->options; *option; option++) {
+		words[count++] = *option;
+		inherits &= strcmp(*option, "--no-inherit") != 0;
+	}
+	memcpy(words + count, own, sizeof(own));
+	count += sizeof(own) / sizeof(*own);
 	snprintf(fd_text, sizeof(fd_text), "%d", fd);
 	snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, watch->max_bytes / RECORDING_SHARE);
 	for (size_t i = 0; i < watch->pids.count; i++) {
-		/* The first recorder says what is wrong with them. */
-		if (watch->has_begun && kill(watch->pids.items[i], 0) != 0 && errno == ESRCH)
+		if (has_ended(watch->watched[i].fd))
 			continue;
-		snprintf(watch->numbers[i], sizeof(watch->numbers[i]), "%d", (int)watch->pids.items[i]);
 		words[count++] = "-p";
-		words[count++] = watch->numbers[i];
+		words[count++] = watch->watched[i].number;
 		found = true;
 	}
+	/* Children that these have forked since. */
+	if (watch->has_begun && watch->pids.count && inherits)
+		words[count++] = "--tree";
 	for (size_t i = 0; i < watch->names.count; i++) {
 		pid_t *pids = NULL;
 		size_t processes = 0;
@@ -123,45 +144,56 @@ static size_t make_command_line(struct watch *watch, const char *path, int fd)
 		words[count++] = watch->names.items[i];
 		found = true;
 	}
-	if (watch->cgroup) {
-		words[count++] = "-G";
+	if (watch->cgroup || watch->all_cpus)
+		words[count++] = watch->cgroup ? "-G" : "--all-cpus";
+	if (watch->cgroup)
 		words[count++] = watch->cgroup;
-	}
-	if (watch->all_cpus)
-		words[count++] = "--all-cpus";
 	if (watch->quiet)
 		words[count++] = "-q";
 	for (size_t i = 0; i < watch->conditions.count; i++) {
 		words[count++] = "--until";
 		words[count++] = watch->conditions.items[i].text;
 	}
-	for (char **option = watch->options; *option; option++)
-		words[count++] = *option;
 	words[count] = NULL;
 	return found ? count : 0;
+}
+
+/* Returns the status that a shell has of it. It ends with this process. */
+static int run_program(const char *path, const char *const *words)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+		execv(path, (char **)(uintptr_t)words);
+		_exit(EXIT_CANNOT_RUN);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* In the child: writes a page if something has happened, and runs the user's program. */
 static void conclude(const struct watch *watch, const char *path, const char *reason)
 {
-	static const char *const usual[] = {"interval", "stopped", "ended", "full", NULL};
+	static const char *const usual[] = {"interval", "stopped", "ended", "full", "failed", NULL};
 	char page[PATH_MAX + 8];
-	pid_t child;
+	const char *const report[] = {"mmtrace", "report", "--html", page, "-i", path, NULL};
+	const char *const program[] = {watch->program, path, reason, NULL};
+	mode_t mask;
+	int status;
 
 	if (value_choice(usual, reason, strlen(reason)) < 0) {
 		snprintf(page, sizeof(page), "%.*s.html", (int)(strlen(path) - strlen(".data")), path);
-		child = fork();
-		if (child == 0) {
-			execl("/proc/self/exe", "mmtrace", "report", "--html", page, "-i", path, (char *)NULL);
-			_exit(EXIT_UNUSABLE);
-		}
-		while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-			;
+		mask = umask(077);
+		if (run_program("/proc/self/exe", report) == 0)
+			message(watch->command, "%s: %s is a page for a browser", reason, page);
+		(void)umask(mask);
 	}
-	if (!watch->program)
-		return;
-	execlp(watch->program, watch->program, path, reason, (char *)NULL);
-	message(watch->command, "--run: cannot execute %s: %s", watch->program, strerror(errno));
+	status = watch->program ? run_program(watch->program, program) : 0;
+	if (status)
+		message(watch->command, "--run: %s ended with status %d for %s", watch->program, status, path);
 }
 
 /* In the child. It ends with its parent. */
@@ -178,14 +210,23 @@ run_recorder(const struct watch *watch, const char *path, size_t count, int fd, 
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
 	close(watch->directory); /* whose lock it would keep */
-	/* The parent says why before it sends the signal, which may have come too early. */
+	close(watch->next.fd);	 /* so that these end when the parent does */
+	if (watch->current.pid)
+		close(watch->current.fd);
+	/* SIGTERM may have come before it had an effect; then the reason is here already. */
 	if (getppid() != parent || recv(fd, reason, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
 		_exit(EXIT_UNUSABLE);
 	status = cmd_record(watch->command, (int)count, (char **)(uintptr_t)watch->words);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	/* If somebody else has stopped it, the parent hears of the end now. */
+	(void)shutdown(fd, SHUT_WR);
 	if (access(path, R_OK) == 0) {
 		if (read(fd, reason, sizeof(reason)) > 0)
 			reason[sizeof(reason) - 1] = '\0';
-		conclude(watch, path, reason);
+		if (getppid() == parent)
+			conclude(watch, path, reason);
 	}
 	_exit(status);
 }
@@ -194,6 +235,20 @@ static void delay_next(struct watch *watch)
 {
 	watch->retry_ns = clock_ns() + watch->delay_ns;
 	watch->delay_ns = 2 * watch->delay_ns < DELAY_NS_MAX ? 2 * watch->delay_ns : DELAY_NS_MAX;
+}
+
+/* From here on the recorder needs nothing of this process. `stop`: it still records. */
+static void release(struct watch_recorder *recorder, const char *reason, bool stop)
+{
+	const char *why = *recorder->reason ? recorder->reason : reason;
+
+	if (!recorder->pid)
+		return;
+	(void)!send(recorder->fd, why, strlen(why) + 1, MSG_NOSIGNAL);
+	if (stop)
+		(void)kill(recorder->pid, SIGTERM);
+	close(recorder->fd);
+	recorder->pid = 0;
 }
 
 static void start_recorder(struct watch *watch)
@@ -207,11 +262,9 @@ static void start_recorder(struct watch *watch)
 	size_t count;
 
 	if (watch->recorders == RECORDERS_MAX) {
-		message(watch->command, "warning: %d programs of --run have not ended: no new recording begins before",
-			RECORDERS_MAX - 1);
+		message(watch->command, "warning: too many recordings are being packed or used by --run: none begins");
 		return delay_next(watch);
 	}
-	make_room(watch);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
 		message(watch->command, "cannot start a recorder: %s", strerror(errno));
 		return delay_next(watch);
@@ -221,6 +274,7 @@ static void start_recorder(struct watch *watch)
 		strftime(time_text, sizeof(time_text), "%Y%m%dT%H%M%S", &utc);
 	*next = (struct watch_recorder){.start_ns = clock_ns(), .fd = ends[0]};
 	snprintf(next->path, sizeof(next->path), "%s/%s.%03ldZ.data", watch->output, time_text, now.tv_nsec / 1000000);
+	make_room(watch, strrchr(next->path, '/') + 1);
 	count = make_command_line(watch, next->path, ends[1]);
 	if (!count) {
 		watch->ends = !watch->names.count && !watch->current.pid;
@@ -244,38 +298,27 @@ static void start_recorder(struct watch *watch)
 		close(ends[0]);
 }
 
-/* From here on the recorder needs nothing of this process. `stop`: it still records. */
-static void release(struct watch_recorder *recorder, const char *reason, bool stop)
-{
-	const char *why = *recorder->reason ? recorder->reason : reason;
-
-	if (!recorder->pid)
-		return;
-	(void)!send(recorder->fd, why, strlen(why) + 1, MSG_NOSIGNAL);
-	if (stop)
-		(void)kill(recorder->pid, SIGTERM);
-	close(recorder->fd);
-	recorder->pid = 0;
-}
-
 /* A line of a recorder: that it records, that it does not any more, or a condition that came true. */
 static void take_line(struct watch *watch, struct watch_recorder *recorder, const char *line)
 {
-	bool ended = !strcmp(line, "ended");
+	static const char *const ends[] = {"ended", "full", "failed", NULL};
 
 	if (recorder == &watch->next) {
 		release(&watch->current, "interval", true);
 		watch->current = watch->next;
 		watch->next.pid = 0;
 		watch->has_begun = true;
-	} else if (ended || !strcmp(line, "full")) {
-		if (ended || clock_ns() - recorder->start_ns > SHORT_NS)
-			watch->delay_ns = NS_PER_SECOND;
-		else
+		watch->status = EXIT_OK;
+	} else if (value_choice(ends, line, strlen(line)) < 0) {
+		if (!*recorder->reason)
+			snprintf(recorder->reason, sizeof(recorder->reason), "%s", line);
+	} else {
+		/* A disk that is full now may be so for long. */
+		if (!strcmp(line, "failed"))
 			delay_next(watch);
+		else
+			watch->delay_ns = NS_PER_SECOND;
 		release(recorder, line, false);
-	} else if (!*recorder->reason) {
-		snprintf(recorder->reason, sizeof(recorder->reason), "%s", line);
 	}
 }
 
@@ -285,18 +328,22 @@ static void read_lines(struct watch *watch, struct watch_recorder *recorder)
 	ssize_t size = recv(recorder->fd, text, sizeof(text) - 1, 0);
 
 	if (size <= 0) {
-		/* It could not begin, or was killed. */
-		watch->ends |= !watch->has_begun;
+		/* It could not begin, or was stopped or killed; perhaps because what it should record has ended. */
 		close(recorder->fd);
 		recorder->pid = 0;
-		return delay_next(watch);
+		if (make_command_line(watch, recorder->path, -1)) {
+			watch->ends |= !watch->has_begun;
+			return delay_next(watch);
+		}
+		watch->retry_ns = clock_ns() + NS_PER_SECOND;
+		return;
 	}
 	text[size] = '\0';
 	while (recorder->pid && (line = strsep(&rest, "\n"))) {
 		if (!*line)
 			continue;
 		take_line(watch, recorder, line);
-		recorder = &watch->current;
+		recorder = &watch->current; /* if it was the next one */
 	}
 }
 
@@ -323,13 +370,13 @@ static int run(struct watch *watch, int stop_fd, int cut_fd)
 {
 	struct watch_recorder *const recorders[] = {&watch->current, &watch->next};
 	uint64_t time_ns;
-	int wait, status;
+	int wait, status, number;
 
 	for (;;) {
 		struct pollfd ready[4] = {{stop_fd, POLLIN, 0}, {cut_fd, POLLIN, 0}};
 
 		for (; watch->recorders && waitpid(-1, &status, WNOHANG) > 0; watch->recorders--)
-			if (!watch->has_begun)
+			if (!watch->has_begun && !watch->status)
 				watch->status =
 				    WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SIGNAL + WTERMSIG(status);
 		if (watch->ends && !watch->recorders)
@@ -341,31 +388,29 @@ static int run(struct watch *watch, int stop_fd, int cut_fd)
 			ready[2 + i] = (struct pollfd){recorders[i]->pid ? recorders[i]->fd : -1, POLLIN, 0};
 		if (poll(ready, 4, wait) < 0)
 			continue;
-		if (ready[0].revents && watch->ends)
-			return EXIT_SIGNAL + stop_signals_number(stop_fd);
-		if (ready[0].revents) {
-			(void)stop_signals_number(stop_fd);
-			watch->ends = true;
-			release(&watch->next, "stopped", true);
-			release(&watch->current, "stopped", true);
-			continue;
-		}
-		if (ready[1].revents && read(cut_fd, &time_ns, sizeof(time_ns)) > 0 && !*watch->current.reason)
-			snprintf(watch->current.reason, sizeof(watch->current.reason), "signal");
 		for (size_t i = 0; i < 2; i++)
 			if (ready[2 + i].revents)
 				read_lines(watch, recorders[i]);
+		if (ready[1].revents && read(cut_fd, &time_ns, sizeof(time_ns)) > 0 && !*watch->current.reason)
+			snprintf(watch->current.reason, sizeof(watch->current.reason), "signal");
+		if (!ready[0].revents)
+			continue;
+		number = stop_signals_number(stop_fd);
+		if (watch->ends)
+			return EXIT_SIGNAL + number;
+		watch->ends = true;
+		watch->status = watch->has_begun ? EXIT_OK : EXIT_SIGNAL + number;
+		release(&watch->next, "stopped", true);
+		release(&watch->current, "stopped", true);
 	}
 }
 
 /* Creates the directory, and keeps another `watch` out of it. */
 static bool open_directory(struct watch *watch)
 {
-	if (mkdir(watch->output, 0700) != 0 && errno != EEXIST) {
-		message(watch->command, "cannot create %s: %s", watch->output, strerror(errno));
-		return false;
-	}
-	watch->directory = open(watch->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	watch->directory = -1;
+	if (mkdir(watch->output, 0700) == 0 || errno == EEXIST)
+		watch->directory = open(watch->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (watch->directory >= 0 && flock(watch->directory, LOCK_EX | LOCK_NB) == 0)
 		return true;
 	message(watch->command, errno == EWOULDBLOCK ? "%s: another mmtrace watch writes into it" : "cannot use %s: %m",
@@ -407,28 +452,45 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 	if (status < 0 && *watch.options && (first < 2 || strcmp(argv[first - 1], "--") != 0 || **watch.options != '-'))
 		status = message_usage(command, "unexpected argument '%s': options of mmtrace record follow --",
 				       *watch.options);
-	if (status < 0 && !watch.output)
-		status = message_usage(command, "pass -o DIR");
+	if (status < 0 && (!watch.output || strlen(watch.output) > PATH_MAX - 64))
+		status = message_usage(command, "pass -o DIR, of less than 4,000 bytes");
 	if (status < 0 &&
 	    (watch.pids.count != 0) + (watch.names.count != 0) + (watch.cgroup != NULL) + watch.all_cpus != 1)
 		status = message_usage(command, "pass one of -p, --comm, -G and -a");
 	if (status < 0 && watch.max_bytes < BYTES_MIN)
 		status = message_usage(command, "--max-size: at least 8M");
+	if (status < 0 && watch.program && (!strchr(watch.program, '/') || access(watch.program, X_OK) != 0))
+		status =
+		    message_usage(command, "--run: '%s' is not the path of a program, such as ./run", watch.program);
+	for (size_t i = 0; status < 0 && i < watch.conditions.count; i++)
+		if (watch.conditions.items[i].window_ns > watch.every_ns)
+			status = message_usage(command, "--when %s: the time is longer than a recording; see --every",
+					       watch.conditions.items[i].text);
 	while (watch.options[options])
 		options++;
 	watch.words = calloc(16 + 2 * (watch.pids.count + watch.names.count + watch.conditions.count) + options,
 			     sizeof(*watch.words));
-	watch.numbers = calloc(watch.pids.count + 1, sizeof(*watch.numbers));
+	watch.watched = calloc(watch.pids.count + 1, sizeof(*watch.watched));
 	stop_fd = stop_signals_catch();
 	cut_fd = stop_signals_marks(SIGUSR2);
-	if (status < 0 && (!watch.words || !watch.numbers || stop_fd < 0 || cut_fd < 0)) {
+	if (status < 0 && (!watch.words || !watch.watched || stop_fd < 0 || cut_fd < 0)) {
 		message(command, "cannot begin: %s", strerror(errno));
+		status = EXIT_UNUSABLE;
+	}
+	for (size_t i = 0; status < 0 && i < watch.pids.count; i++) {
+		struct watched_pid *watched = &watch.watched[i];
+
+		snprintf(watched->number, sizeof(watched->number), "%d", (int)watch.pids.items[i]);
+		watched->fd = (int)syscall(SYS_pidfd_open, watch.pids.items[i], 0);
+		if (watched->fd >= 0 && !has_ended(watched->fd))
+			continue;
+		message(command, "no process %d", (int)watch.pids.items[i]);
 		status = EXIT_UNUSABLE;
 	}
 	if (status < 0)
 		status = open_directory(&watch) ? run(&watch, stop_fd, cut_fd) : EXIT_UNUSABLE;
 	free(watch.words);
-	free(watch.numbers);
+	free(watch.watched);
 	free(watch.pids.items);
 	free(watch.names.items);
 	return status;

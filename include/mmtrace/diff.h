@@ -78,7 +78,7 @@ struct mmt_diff {
 	const struct mmt_heap *heaps;
 	size_t heap_count;
 	/* The largest of the commands of one name that had larger_bytes more, each at its largest size, although they
-	 * may have freed that; and how many ended in each recording. NULL and 0: none, or some memory is left out. */
+	 * may have freed that; and how many ended in each recording. NULL and 0: none; only 0: some memory is left out. */
 	const struct mmt_process *larger;
 	uint64_t larger_bytes, larger_counts[2];
 };

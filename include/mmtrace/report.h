@@ -299,7 +299,7 @@ struct mmt_process {
 	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
 	bool checked_before_exec; /* compared with maps from before its last exec */
 	uint32_t threads;	  /* all that it ever had */
-	uint64_t peak_bytes;	  /* the most accessible bytes mapped since its exec; 0: it had none, or is `released` */
+	uint64_t peak_bytes;	  /* the most accessible bytes mapped since its exec, without thread stacks */
 	uint64_t start_boot_ns;	  /* start time since boot; 0: unknown. PID and start time identify a process */
 	uint64_t started_ns;	  /* or the recorded command's exec; as times of events; 0: before the recording */
 	uint64_t ended_ns;	  /* likewise; UINT64_MAX: it did not end */

@@ -106,7 +106,6 @@ DO(MMT_WEIGHT_COMMITTED, "committed") \
 DO(MMT_WEIGHT_ALLOCATED, "allocated") \
 DO(MMT_WEIGHT_COUNT, "count")         /* mappings that are not unmapped */
 enum mmt_weight { MMT_WEIGHT_WORDS(MMT_VALUE) MMT_WEIGHT_KINDS };
-MMT_PUBLIC const char *mmt_weight_name(enum mmt_weight weight);
 
 /* What the rows of a report are. */
 #define MMT_ROW_KEY_WORDS(DO) \

@@ -79,27 +79,6 @@ static void print_call(FILE *stream, const struct event *event)
 		fprintf(stream, " = %#" PRIx64, (uint64_t)event->call.result);
 }
 
-static void print_mapping(FILE *stream, const struct event_mapping *mapping)
-{
-	fprintf(stream,
-		" start=%#" PRIx64 " length=%#" PRIx64 " offset=%#" PRIx64 " device=%u:%u inode=%" PRIu64
-		" protection=%#x flags=%#x path=",
-		mapping->start, mapping->length, mapping->file_offset, mapping->device_major, mapping->device_minor,
-		mapping->inode, mapping->protection, mapping->flags);
-	print_text(stream, "", mapping->path);
-	if (mapping->code_only)
-		fputs(" data_mappings=no", stream);
-}
-
-static uint64_t sum_runs(const uint8_t *runs, size_t count)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < count; i++)
-		bytes = saturating_add(bytes, decode_word(runs, 2 * i + 1) - decode_word(runs, 2 * i), MMT_BYTES_MAX);
-	return bytes;
-}
-
 static void print_fields(FILE *stream, const char *const *registers, const struct event *event)
 {
 	static const char *const snapshots[] = {
@@ -107,6 +86,8 @@ static void print_fields(FILE *stream, const char *const *registers, const struc
 	    [SNAPSHOT_INTERVAL] = "interval", [SNAPSHOT_STOP] = "stop",
 	};
 	const struct event_task *task = &event->task;
+	const struct event_mapping *mapping = &event->mapping;
+	uint64_t bytes = 0;
 
 	switch (event->kind) {
 	case EVENT_CALL:
@@ -140,7 +121,14 @@ static void print_fields(FILE *stream, const char *const *registers, const struc
 		fprintf(stream, " snapshot=%s", snapshots[event->snapshot]);
 		/* fall through */
 	case EVENT_MAPPING:
-		print_mapping(stream, &event->mapping);
+		fprintf(stream,
+			" start=%#" PRIx64 " length=%#" PRIx64 " offset=%#" PRIx64 " device=%u:%u inode=%" PRIu64
+			" protection=%#x flags=%#x path=",
+			mapping->start, mapping->length, mapping->file_offset, mapping->device_major,
+			mapping->device_minor, mapping->inode, mapping->protection, mapping->flags);
+		print_text(stream, "", mapping->path);
+		if (mapping->code_only)
+			fputs(" data_mappings=no", stream);
 		break;
 	case EVENT_FAULT:
 		print_stack(stream, registers, &event->call.stack);
@@ -149,8 +137,11 @@ static void print_fields(FILE *stream, const char *const *registers, const struc
 			event->call.arguments[FAULT_WEIGHT]);
 		break;
 	case EVENT_RESIDENT_PAGES:
-		fprintf(stream, " bytes=%" PRIu64 " runs=%zu reading=%" PRIu32,
-			sum_runs(event->pages.runs, event->pages.run_count), event->pages.run_count,
+		for (size_t i = 0; i < event->pages.run_count; i++)
+			bytes =
+			    saturating_add(bytes, decode_word(event->pages.runs, 2 * i + 1) - decode_word(event->pages.runs, 2 * i),
+					   MMT_BYTES_MAX);
+		fprintf(stream, " bytes=%" PRIu64 " runs=%zu reading=%" PRIu32, bytes, event->pages.run_count,
 			event->pages.reading);
 		break;
 	case EVENT_NOTE:

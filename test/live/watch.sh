@@ -37,7 +37,7 @@ has_run() { # REASON
 }
 
 # No call is missed between two recordings: the call with number N maps N pages.
-start_workload counting 6000
+start_workload counting 10000
 touch mark
 start_watch interval -p "$pid" --every 1s
 wait_until "the first recording" has_begun interval
@@ -59,7 +59,7 @@ xargs printf '%d\n' <lengths | awk -v page="$(getconf PAGESIZE)" '{ print $1 / p
 start_workload growth steadily
 echo >&3
 touch mark
-start_watch conditions -p "$pid" --when 'rss>60M' --when 'growth>1T/1m'
+start_watch conditions -p "$pid" --when 'rss>60M' --when 'growth>1T/1m' --every 1m
 wait_until "the condition" has_run 'rss>60M'
 "$MMTRACE" watch -o conditions -p "$pid" 2>second.log && fail "a second watch writes into the same directory"
 grep -q 'another mmtrace watch' second.log || fail "$(cat second.log)"
@@ -75,6 +75,8 @@ done <ran
 [ "$(find conditions -name '*.html' | wc -l)" = 2 ] || fail "$(ls conditions)"
 
 # A killed watch: the recorder ends by itself, and the next watch goes on.
+kill -9 "$pid"
+start_workload growth idle
 touch mark
 start_watch conditions -p "$pid"
 wait_until "a recording" has_begun conditions
@@ -122,9 +124,9 @@ start_workload growth steadily
 begin_recording -p "$pid" --until 'rss>40M'
 echo >&3
 wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
-grep -qx 'mmtrace record: rss>40M' record.log || fail "$(cat record.log)"
+grep -qx 'mmtrace record: rss>40M has come true' record.log || fail "$(cat record.log)"
 
-for arguments in '' '-p 1 -a' '-p 1 --when rss' '-p 1 --when growth>1M' '-p 1 --when group>0%' '-p 1 --max-size 7M' '-p 1 other' '-p 1 -- other'; do
+for arguments in '' '-p 1 -a' '-p 1 --when rss' '-p 1 --when growth>1M' '-p 1 --when group>0%' '-p 1 --max-size 7M' '-p 1 --run nothing' '-p 1 --run ./nothing' '-p 1 --when growth>1M/2m --every 1m' '-p 1 other' '-p 1 -- other'; do
 	"$MMTRACE" watch -o refused $arguments 2>refused.log
 	[ $? = 2 ] && [ ! -e refused ] && grep -q 'watch --help' refused.log || fail "watch $arguments: $(cat refused.log)"
 done

@@ -251,7 +251,7 @@ START_TEST(reconcile_of_protection_keeps_the_allocation)
 	end();
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-11 r #3/#4, 11-12 - #3, 12-14 rw #3");
-	ck_assert_uint_eq(space_counts(driver.space).committed_bytes, 3 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).peaking_bytes, 3 * PAGE);
 	ck_assert_uint_eq(driver.observed.released_by_none, 0);
 }
 END_TEST

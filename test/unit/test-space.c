@@ -134,7 +134,7 @@ START_TEST(mprotect_moves_bytes_between_reserved_and_committed)
 	counts = space_counts(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "10-12 - #3, 12-14 rw #3/#4, 14-18 - #3");
 	ck_assert_uint_eq(counts.mapped_bytes, 8 * PAGE);
-	ck_assert_uint_eq(counts.committed_bytes, 2 * PAGE);
+	ck_assert_uint_eq(counts.peaking_bytes, 2 * PAGE);
 	driver_protect(&driver, 12, 2, PROT_READ);
 	ck_assert_str_eq(driver_show(&driver), "10-12 - #3, 12-14 r #3/#4, 14-18 - #3");
 	driver_protect(&driver, 12, 2, PROT_NONE);
@@ -750,7 +750,7 @@ START_TEST(dontfork_is_not_copied)
 	driver_call(&driver, CALL_MADVISE, -EINVAL, 10 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
 	driver_call(&driver, CALL_MADVISE, 0, 13 * PAGE, PAGE, MADV_DOFORK, 0, 0, 0);
 	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, PAGE, MADV_DONTNEED, 0, 0, 0);
-	ck_assert_uint_eq(space_counts(driver.space).committed_bytes, 9 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).peaking_bytes, 9 * PAGE);
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
 	ck_assert_uint_eq(space_counts(copy).before_bytes, 9 * PAGE);
 	ck_assert_ptr_null(space_find(copy, 12 * PAGE));

@@ -69,7 +69,7 @@ START_TEST(conditions)
 	static const char *const good[] = {"rss>100M", "rss>2G", "growth>50M/10s", "group>90%"};
 	static const char *const bad[] = {"",	       "rss",	     "rss>",	    "rss>-1",	      "rss>1M/1s",
 					  "growth>1M", "growth>/1s", "growth>1M/0", "growth>1M/1s/1", "group>0%",
-					  "group>90",  "group>101%", "group>-1%",   "group> 1%",      "other>1M",
+					  "group>90",  "group>100%", "group>-1%",   "group> 1%",      "other>1M",
 					  " rss>1M"};
 	static const struct {
 		uint64_t second, resident, swapped, group;

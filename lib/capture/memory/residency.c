@@ -458,8 +458,7 @@ static void keep_fullest(struct mmt_record_progress *progress, const uint64_t fi
 		used += figure == GROUP_MEMORY_NONE ? 0 : figure;
 	}
 	if (limit == GROUP_MEMORY_NONE || !limit ||
-	    (progress->group_limit_bytes && (double)used / (double)limit < (double)progress->group_bytes /
-										(double)progress->group_limit_bytes))
+	    (double)used * (double)progress->group_limit_bytes < (double)progress->group_bytes * (double)limit)
 		return;
 	progress->group_bytes = used;
 	progress->group_limit_bytes = limit;
@@ -518,7 +517,7 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 				 "the processes were in too many control groups: the counters of %zu are recorded",
 				 groups->items.count);
 	groups->reported = groups->left_out;
-	recorder->progress.group_limit_bytes = 0;
+	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = 0;
 	for (size_t i = 0; !error && i < groups->items.count; i++) {
 		if (groups->items.items[i].noted && groups->items.items[i].directory >= 0 &&
 		    !note_group(recorder, i, now_ns, reading, &error))
@@ -676,17 +675,6 @@ static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *rea
 	recorder->jobs.memory->residency_reported = true;
 }
 
-/* Warn if the pagemap could not be opened although the process lives. */
-static void warn_of_unopened(struct recorder *recorder, pid_t pid, int failure)
-{
-	if (failure == EACCES || failure == EPERM)
-		warn_of_unread(recorder, pid, "permission denied");
-	else if (failure == EMFILE || failure == ENFILE)
-		warn_of_unread(recorder, pid, "too many files are open");
-	else if (failure == ENOENT && !proc_has_ended(pid))
-		warn_of_unread(recorder, pid, "not in this kernel");
-}
-
 /* A reading that only serves if the command ends by itself: nobody misses it otherwise. */
 static bool is_spare(const struct recorder *recorder, bool live)
 {
@@ -708,8 +696,14 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 	bool gone, ended, small, reads_smaps;
 
 	if (process->pagemap < 0) {
-		if (!is_spare(recorder, live))
-			warn_of_unopened(recorder, process->pid, -process->pagemap);
+		int failure = is_spare(recorder, live) ? 0 : -process->pagemap;
+
+		if (failure == EACCES || failure == EPERM)
+			warn_of_unread(recorder, process->pid, "permission denied");
+		else if (failure == EMFILE || failure == ENFILE)
+			warn_of_unread(recorder, process->pid, "too many files are open");
+		else if (failure == ENOENT && !proc_has_ended(process->pid))
+			warn_of_unread(recorder, process->pid, "not in this kernel");
 		return NULL;
 	}
 	residency_take(&reader, &recorder->calls, process->pid, process->pagemap);

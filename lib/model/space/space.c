@@ -50,7 +50,7 @@ void space_release(struct space *space)
 	intervals_deinit(&space->snapshot_races);
 	intervals_deinit(&space->snapshot.touched);
 	reconcile_forget(space);
-	counts->mapped_bytes = counts->committed_bytes = 0;
+	counts->mapped_bytes = counts->peaking_bytes = 0;
 	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = counts->data_bytes = 0;
 	space->code_generation++;
 }
@@ -228,8 +228,8 @@ static void count_interval(struct space *space, const struct space_interval *int
 		counts->mapped_bytes += bytes;
 		/* How many threads run at once is chance, and they hardly touch their stacks. */
 		if (space_edit_accessible(&interval->attributes) && !interval->attributes.thread_stack)
-			counts->committed_bytes += bytes;
-		counts->peak_bytes = larger_of(counts->peak_bytes, counts->committed_bytes);
+			counts->peaking_bytes += bytes;
+		counts->peak_bytes = larger_of(counts->peak_bytes, counts->peaking_bytes);
 	} else {
 		*(interval->allocation == ALLOCATION_KERNEL ? &counts->kernel_bytes : &counts->before_bytes) += bytes;
 	}

@@ -114,7 +114,7 @@ struct space_counts {
 	uint64_t intervals;
 	uint64_t mapped_bytes; /* allocations ALLOCATION_FIRST and later */
 	/* Of these: accessible, but for stacks of threads; and the most of that since the exec. */
-	uint64_t committed_bytes, peak_bytes;
+	uint64_t peaking_bytes, peak_bytes;
 	uint64_t kernel_bytes;	   /* ALLOCATION_KERNEL */
 	uint64_t before_bytes;	   /* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
 	uint64_t data_bytes;	   /* see space_is_data() */

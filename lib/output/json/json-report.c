@@ -217,18 +217,6 @@ static void put_row(struct document *document, const char *key, const struct mmt
 	document_close(document);
 }
 
-static void put_steps(struct document *document, const struct mmt_report *report)
-{
-	if (!report->step_count)
-		return;
-	document_unsigned(document, "every_ns", report->every_ns);
-	document_each_object(document, "steps", i, report->step_count) {
-		const struct mmt_step *it = &report->steps[i];
-
-		STEP_MEMBERS(PUT_MEMBER)
-	}
-}
-
 /* The figures that are not of rows. */
 static void put_side_figures(struct document *document, const struct mmt_report *report)
 {
@@ -359,16 +347,6 @@ static void put_control_group(struct document *document, const struct mmt_report
 	document_close(document);
 }
 
-static void put_huge_pages(struct document *document, const struct mmt_report *report)
-{
-	if (!open_known(document, "huge_pages", report->huge_pages_known))
-		return;
-	document_unsigned(document, "bytes", report->huge_pages.bytes);
-	document_unsigned(document, "zero_bytes", report->huge_pages.zero_bytes);
-	document_string(document, "hint", report->huge_pages.hint);
-	document_close(document);
-}
-
 static void put_census(struct document *document, const char *key, const struct mmt_heap_census *it)
 {
 	if (!open_known(document, key, it))
@@ -428,7 +406,12 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	put_control_group(document, it, "control_group", it->control_group);
 	put_control_group(document, it, "limiting_group",
 			  it->limiting_group == it->control_group ? NULL : it->limiting_group);
-	put_huge_pages(document, it);
+	if (open_known(document, "huge_pages", it->huge_pages_known)) {
+		document_unsigned(document, "bytes", it->huge_pages.bytes);
+		document_unsigned(document, "zero_bytes", it->huge_pages.zero_bytes);
+		document_string(document, "hint", it->huge_pages.hint);
+		document_close(document);
+	}
 	document_each_object(document, "heaps", i, it->heap_count)
 		put_heap(document, &it->heaps[i]);
 	put_marks(document, it, "marks", false);
@@ -486,7 +469,14 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 	document_string(document, "mmtrace", "report");
 	document_unsigned(document, "version", MMT_JSON_VERSION);
 	put_recording(document, report);
-	put_steps(document, report);
+	if (report->step_count) {
+		document_unsigned(document, "every_ns", report->every_ns);
+		document_each_object(document, "steps", i, report->step_count) {
+			const struct mmt_step *it = &report->steps[i];
+
+			STEP_MEMBERS(PUT_MEMBER)
+		}
+	}
 	put_causes(document, report);
 	if (open_known(document, "before_end", report->before_end)) {
 		document_unsigned(document, "to_ns", report->before_end->to_ns);
@@ -538,6 +528,7 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 	put_unsigned(document, "mapped_before_bytes", it->mapped_before_bytes, same && unfiltered);
 	put_unsigned(document, "mapped_after_bytes", it->mapped_after_bytes, same && unfiltered);
 	put_unsigned(document, "replaced_bytes", it->replaced_bytes, unfiltered);
+	put_unsigned(document, "larger_bytes", it->larger_bytes, unfiltered);
 	put_signed(document, "between_bytes", it->between_bytes, it->between_parts_known);
 	put_signed(document, "between_unexplained_bytes", it->between_unexplained_bytes, it->between_parts_known);
 	put_parts(document, "between_parts", it->between_parts, it->between_part_count);

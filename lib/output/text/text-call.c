@@ -154,17 +154,6 @@ static void add_owner(struct text *text, const struct mmt_traced_memory *owner, 
 		text_add(text, " mapped before");
 }
 
-static void add_failure(struct text *text, const struct mmt_limit *limit)
-{
-	bool counts = limit->kind == MMT_LIMIT_MAPPINGS;
-
-	text_add(text, limit->kind ? "fails: limit %s, " : "fails", mmt_limit_name(limit->kind));
-	if (limit->used)
-		text_add(text, "%s of ", counts ? text_count(text, limit->used) : text_bytes(text, limit->used));
-	if (limit->kind)
-		text_add(text, "%s", counts ? text_count(text, limit->value) : text_bytes(text, limit->value));
-}
-
 struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_call *call, const struct mmt_text_options *options,
 					     bool stacks, FILE *stream)
 {
@@ -172,7 +161,8 @@ struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_call *call,
 	static const char *const verbs[] = {MMT_EFFECTS(VERB)};
 	const struct mmt_row *stack = call->stack.frame_count ? &call->stack : &call->owner.row;
 	struct mmt_text_options wide = *options;
-	bool moves = call->bytes[MMT_EFFECT_MOVED];
+	const struct mmt_limit *limit = &call->limit;
+	bool moves = call->bytes[MMT_EFFECT_MOVED], counts = limit->kind == MMT_LIMIT_MAPPINGS;
 	struct text_stack_marks marks = {0};
 	struct text text;
 
@@ -180,8 +170,14 @@ struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_call *call,
 	text_begin(&text, stream, &wide);
 	put_head(&text, call);
 	put_call(&text, call);
-	if (call->error)
-		add_failure(&text, &call->limit);
+	if (call->error) {
+		text_add(&text, limit->kind ? "fails: limit %s, " : "fails", mmt_limit_name(limit->kind));
+		if (limit->used)
+			text_add(&text, "%s of ",
+				 counts ? text_count(&text, limit->used) : text_bytes(&text, limit->used));
+		if (limit->kind)
+			text_add(&text, "%s", counts ? text_count(&text, limit->value) : text_bytes(&text, limit->value));
+	}
 	for (unsigned i = 0; i < MMT_EFFECT_KINDS; i++) {
 		bool maps = i <= MMT_EFFECT_RESERVED, follows = text_has_sentence(&text);
 

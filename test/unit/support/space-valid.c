@@ -43,7 +43,7 @@ static const char *find_wrong_count(const struct space *space)
 	const struct space_interval *interval, *previous = NULL;
 	struct space_counts recount = space->counts;
 
-	recount.mapped_bytes = recount.committed_bytes = 0;
+	recount.mapped_bytes = recount.peaking_bytes = 0;
 	recount.before_bytes = recount.kernel_bytes = recount.unknown_bytes = recount.data_bytes = 0;
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		uint64_t bytes = interval->end - interval->start;
@@ -60,14 +60,14 @@ static const char *find_wrong_count(const struct space *space)
 			recount.mapped_bytes += bytes;
 		if (interval->allocation >= ALLOCATION_FIRST && interval->attributes.protection &&
 		    !interval->attributes.thread_stack)
-			recount.committed_bytes += bytes;
+			recount.peaking_bytes += bytes;
 		if (space_edit_accessible(&interval->attributes) != (interval->commit != COMMIT_NONE))
 			return "what is accessible has no commit, or what is not has one";
 		if (previous && is_mergeable(previous, interval))
 			return "equal neighbours are not merged";
 		previous = interval;
 	}
-	if (recount.peak_bytes < recount.committed_bytes)
+	if (recount.peak_bytes < recount.peaking_bytes)
 		return "there was more than the peak";
 	if (memcmp(&recount, &space->counts, sizeof(recount)))
 		return "the totals are not the sum of the parts";
