@@ -423,7 +423,6 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 	struct watch watch = {
 	    .command = command, .every_ns = 3600 * NS_PER_SECOND, .max_bytes = 1ULL << 30, .delay_ns = NS_PER_SECOND};
 	int first = 0, status, stop_fd, cut_fd;
-	size_t options = 0;
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", value_pids, &watch.pids, "PID[,PID...]", "watch these processes, until they end",
 		   .group = "What to record"),
@@ -466,9 +465,7 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 		if (watch.conditions.items[i].window_ns > watch.every_ns)
 			status = message_usage(command, "--when %s: the time is longer than a recording; see --every",
 					       watch.conditions.items[i].text);
-	while (watch.options[options])
-		options++;
-	watch.words = calloc(16 + 2 * (watch.pids.count + watch.names.count + watch.conditions.count) + options,
+	watch.words = calloc(16 + 2 * (watch.pids.count + watch.names.count + watch.conditions.count) + (size_t)argc,
 			     sizeof(*watch.words));
 	watch.watched = calloc(watch.pids.count + 1, sizeof(*watch.watched));
 	stop_fd = stop_signals_catch();

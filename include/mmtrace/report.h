@@ -288,18 +288,19 @@ struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid;    /* 0: unknown */
 	int32_t container_pid; /* in its own PID namespace; 0: unknown */
-	bool ended;	       /* ended during the recording: the figures are those just before */
-	bool released; /* it ended, and rows and totals have none of its memory, because others ran on or later */
+	/* Bits, because there may be very many processes. */
+	bool ended : 1;	   /* ended during the recording: the figures are those just before */
+	bool released : 1; /* it ended, and rows and totals have none of its memory, because others ran on or later */
+	bool unnamed_code : 1; /* some JIT code has no name: see the warnings */
+	bool checked : 1; /* compared with the kernel's maps at the end, or earlier ones if it has ended */
+	bool checked_before_exec : 1; /* compared with maps from before its last exec */
 	const char *name;
 	const char *program;	   /* path of the executed file, as the kernel's maps name it; NULL: unknown */
 	const char *control_group; /* path in its hierarchy, as in /proc/PID/cgroup; "": unknown, or the root */
 	const char *runtime; /* that produced the JIT code: "dotnet", "java", "node" ...; NULL: none, or unknown */
 	MMT_PROCESS_FIGURES(MMT_MEMBER)
-	bool unnamed_code; /* some JIT code has no name: see the warnings */
-	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
-	bool checked_before_exec; /* compared with maps from before its last exec */
 	uint32_t threads;	  /* all that it ever had */
-	uint64_t peak_bytes;	  /* the most accessible bytes mapped since its exec, without thread stacks */
+	uint32_t peak_kib; /* the most accessible memory mapped since its exec, without thread stacks; up to 4 TiB */
 	uint64_t start_boot_ns;	  /* start time since boot; 0: unknown. PID and start time identify a process */
 	uint64_t started_ns;	  /* or the recorded command's exec; as times of events; 0: before the recording */
 	uint64_t ended_ns;	  /* likewise; UINT64_MAX: it did not end */

@@ -438,17 +438,17 @@ START_TEST(commands_are_compared_at_their_largest_sizes)
 							 .ended = true,
 							 .started_ns = 1,
 							 .ended_ns = 12,
-							 .peak_bytes = sizes[count] * (uint64_t)MIB};
+							 .peak_kib = sizes[count] * 1024};
 			/* What runs for most of the time is no command, and a copy of a server has an end of its own.
 			 */
 			processes[side][count++] = (struct mmt_process){
-			    .name = "shell", .ended = true, .ended_ns = 16, .peak_bytes = side * 500ULL * MIB};
+			    .name = "shell", .ended = true, .ended_ns = 16, .peak_kib = side * 500 * 1024};
 			processes[side][count++] = (struct mmt_process){.name = "command",
 									.ended = true,
 									.released = true,
 									.started_ns = 1,
 									.ended_ns = 2,
-									.peak_bytes = side * 500ULL * MIB};
+									.peak_kib = side * 500 * 1024};
 			reports[side].process_count = count;
 		}
 		diff = make_diff(&reports[0], &reports[1]);
@@ -459,7 +459,7 @@ START_TEST(commands_are_compared_at_their_largest_sizes)
 		mmt_diff_destroy(diff);
 		/* Which of them run for most of the time may be chance. */
 		processes[1][reports[1].process_count++] =
-		    (struct mmt_process){.name = "command", .ended = true, .ended_ns = 12, .peak_bytes = MIB};
+		    (struct mmt_process){.name = "command", .ended = true, .ended_ns = 12, .peak_kib = 1024};
 		diff = make_diff(&reports[0], &reports[1]);
 		ck_assert_uint_eq(diff->larger_bytes, 0);
 		mmt_diff_destroy(diff);

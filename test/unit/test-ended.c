@@ -165,11 +165,11 @@ START_TEST(a_command_has_a_largest_size)
 	builder_finish(builder, time_ns + MILLISECOND);
 	report = report_file_report(&options);
 	ck_assert_uint_eq(report->process_count, 3);
-	ck_assert_uint_eq(report->processes[0].peak_bytes, 0);
+	ck_assert_uint_eq(report->processes[0].peak_kib, 0);
 	ck_assert_str_eq(report->processes[1].name, "command");
-	ck_assert_uint_eq(report->processes[1].peak_bytes, 10 * MEBIBYTE);
+	ck_assert_uint_eq(report->processes[1].peak_kib, 10 * 1024);
 	ck_assert_uint_eq(report->processes[1].unfreed_bytes, 0);
-	ck_assert_uint_eq(report->processes[2].peak_bytes, 0);
+	ck_assert_uint_eq(report->processes[2].peak_kib, 0);
 	mmt_report_destroy(report);
 }
 END_TEST

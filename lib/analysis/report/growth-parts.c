@@ -513,8 +513,8 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 				alone_bytes = saturating_add(alone_bytes, part->value, MMT_BYTES_MAX);
 		}
 	}
-	/* Pages that a process has alone do not show growth in shared memory. */
-	if (change > (int64_t)larger_of(report->growth.floor_bytes, (uint64_t)VERDICT_FLOOR_BYTES) &&
+	/* Pages that a process has alone do not show growth in shared memory. Libraries are shared, too, by chance. */
+	if (change > (int64_t)(report->growth.end_pss_bytes / 32 + magnitude_of(report->growth.outside_bytes)) &&
 	    alone_bytes < (uint64_t)change / 2)
 		sums.growth.parts_private = false;
 	while (!error && next_process(readings, &process)) {

@@ -285,7 +285,7 @@ COMPARISON(compare_moments, struct moment, order_of(a->time_ns, b->time_ns) ?: o
  * The size of each varies, whatever the others have. */
 static void find_larger(struct mmt_diff *diff, const struct namesakes *before, const struct namesakes *after)
 {
-	double largest = before->largest ? (double)before->largest->peak_bytes : 0, count = (double)after->count;
+	double largest = before->largest ? before->largest->peak_kib * 1024.0 : 0, count = (double)after->count;
 	double added = (double)subtract(after->count, before->count);
 	double bytes = after->sum - smaller_of(before->sum + added * largest, count * largest);
 
@@ -340,9 +340,9 @@ static struct mmt_error *match_names(struct diff *diff, bool *common_ret)
 				continue;
 			}
 			of->count++;
-			of->sum += (double)process->peak_bytes;
-			of->squares += (double)process->peak_bytes * (double)process->peak_bytes;
-			if (!of->largest || process->peak_bytes > of->largest->peak_bytes)
+			of->sum += process->peak_kib * 1024.0;
+			of->squares += process->peak_kib * 1024.0 * process->peak_kib * 1024.0;
+			if (!of->largest || process->peak_kib > of->largest->peak_kib)
 				of->largest = process;
 			moments[count++] = (struct moment){process->started_ns, 1, name};
 			moments[count++] = (struct moment){process->ended_ns, UINT64_MAX, name};

@@ -265,7 +265,7 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 	if (diff->larger_bytes) {
 		text_add_process(text, diff->larger);
 		text_line(text, TEXT_BAD, " had %s, most of %s commands of its name, %s in the first; in sum, %s more.",
-			  text_bytes(text, diff->larger->peak_bytes), text_count(text, diff->larger_counts[1]),
+			  text_bytes(text, 1024ULL * diff->larger->peak_kib), text_count(text, diff->larger_counts[1]),
 			  text_count(text, diff->larger_counts[0]), text_bytes(text, diff->larger_bytes));
 	}
 	if (diff->relation != MMT_DIFF_OTHER_PROGRAM)
