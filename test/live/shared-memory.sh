@@ -59,8 +59,7 @@ END
 # record_step WORD MEASURE: records until the workload prints it. The parts are of this.
 record_step() {
 	start_recording --tree -p "$pid"
-	# The first sizes are read after the first snapshots.
-	wait_until "the first reading of Pss" recorder_waits
+	let_recorder_catch_up # the first sizes are read after the first snapshots
 	go_on_until "$1"
 	stop_recording
 	report_json
