@@ -48,10 +48,11 @@ const struct command commands[] = {
      LINES("trace -p 1234 --min-bytes 1M        large calls of a process",
 	   "trace --failed --stacks 10 -p 1234  who is refused memory"),
      false},
-    {"watch", cmd_watch, "record without end, into a bounded directory",
-     LINES("[OPTIONS] -o DIR -p PID[,PID...] [-- RECORD-OPTION...]", "[OPTIONS] -o DIR --comm NAME [-- RECORD-OPTION...]"),
-     "Record into one file after another, without a gap, for weeks. The oldest files are removed; each is an ordinary "
-     "recording. --when writes one, with a page for a browser, when memory grows.",
+    {"watch", cmd_watch, "record continuously into a directory of limited size",
+     LINES("[OPTIONS] -o DIR -p PID[,PID...] [-- RECORD-OPTION...]",
+	   "[OPTIONS] -o DIR --comm NAME [-- RECORD-OPTION...]"),
+     "Record for weeks, and rotate the files. Each is an ordinary recording; the oldest are removed. With --when, mmtrace "
+     "also rotates and writes an HTML page when memory grows.",
      LINES("watch -o leak --comm app            an hour in each file, 1 GiB in all",
 	   "watch -o leak -p 12 --when 'rss>2G' and a page when RSS exceeds 2 GiB"),
      false},

@@ -199,21 +199,21 @@ static bool judge_growth(struct record_end *end, const struct mmt_record_progres
 	return by_pss;
 }
 
-/* The recording ends, or `watch` begins another one first. */
+/* Stop the recording, or let `watch` start the next recorder first. */
 static void check_conditions(struct record_context *record, const struct mmt_record_progress *progress, bool by_pss)
 {
-	const char *met =
-	    stop_condition_check(record->conditions, progress, by_pss ? progress->pss_readings : progress->resident_readings,
-			    by_pss ? progress->pss_reading_count : progress->resident_reading_count);
+	const char *met = stop_condition_check(record->conditions, progress,
+					       by_pss ? progress->pss_readings : progress->resident_readings,
+					       by_pss ? progress->pss_reading_count : progress->resident_reading_count);
 
 	if (!met)
 		return;
 	clear_progress(record);
-	message(record->command, "%s has come true", met);
+	message(record->command, "condition met: %s", met);
 	if (!is_followed(record->command))
 		stop_signals_stop();
 	else
-		(void)dprintf(record->ready_fd, "%s\n", met); /* it may not need to know any more */
+		(void)dprintf(record->ready_fd, "%s\n", met); /* fails if `watch` has already replaced this recorder */
 }
 
 /* Rewrites the status line every second. The last call has the last readings. */
@@ -446,20 +446,6 @@ static const char **make_command_line(char **words, char *const *command)
 	return line;
 }
 
-/* Packing can wait: it must not slow down what was recorded. At nice 10 it gets a tenth of the time of an ordinary
- * thread of a busy system; at nice 19, a seventieth, users waited three times as long. Keep a policy that the user has
- * chosen. */
-static void lower_priority(void)
-{
-	const struct sched_param none = {0};
-	int policy = sched_getscheduler(0);
-
-	/* The recorder has set this flag, which takes privileges to clear. */
-	if ((policy & ~SCHED_RESET_ON_FORK) == SCHED_OTHER)
-		(void)sched_setscheduler(0, SCHED_BATCH | (policy & SCHED_RESET_ON_FORK), &none);
-	(void)setpriority(PRIO_PROCESS, 0, PACKING_NICE);
-}
-
 /* Returns a line that says in which state the file is, and how to pack it, owned; NULL: out of memory. */
 static char *describe_unpacked(const char *before, const char *file, const char *state)
 {
@@ -486,8 +472,16 @@ static bool pack_recorded(const struct command *command, const char *file, const
 	const struct pack_arguments pack = {
 	    .input = file, .quiet = arguments->quiet, .no_summary = !arguments->options.verbose};
 	char *failed = describe_unpacked("", file, failure);
+	const struct sched_param none = {0};
+	int policy = sched_getscheduler(0);
 	bool packed;
 
+	/* Packing can wait: it must not slow down what was recorded. At nice 10 it gets a tenth of the time of an
+	 * ordinary thread of a busy system; at nice 19, a seventieth, users waited three times as long. Keep a policy
+	 * that the user has chosen. The recorder has set the flag, which takes privileges to clear. */
+	if ((policy & ~SCHED_RESET_ON_FORK) == SCHED_OTHER)
+		(void)sched_setscheduler(0, SCHED_BATCH | (policy & SCHED_RESET_ON_FORK), &none);
+	(void)setpriority(PRIO_PROCESS, 0, PACKING_NICE);
 	stop_signals_end_with(interrupted ? interrupted : "");
 	packed = pack_recording(command, &pack) == EXIT_OK;
 	if (!packed)
@@ -553,7 +547,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	end->stop_signal = stop_signals_number(options->stop_fd);
 	while (stop_signals_number(options->stop_fd))
 		;
-	/* What follows takes longer than to begin the next one. */
+	/* Packing takes time: let `watch` start the next recorder now. */
 	if (is_followed(command) && end->summary->end != MMT_RECORD_END_STOPPED)
 		(void)dprintf((int)arguments->ready_fd, "%s\n",
 			      end->summary->end == MMT_RECORD_END_SIZE		 ? "full"
@@ -571,7 +565,6 @@ static int conclude(const struct command *command, const struct record_arguments
 	/* Without a child, this process does it. */
 	if (child <= 0) {
 		if (packs) {
-			lower_priority();
 			packed = pack_recorded(command, file, arguments, interrupted);
 		} else if (!found && !removed && !arguments->raw)
 			message(command, "the recording was not packed and contains stack memory");
@@ -772,7 +765,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(0, "max-size", value_size, &arguments->options.max_bytes, "SIZE",
 		   "stop when SIZE is written: 100M, 2G", .rare = true),
 	    OPTION(0, "until", stop_condition_parse, &arguments->conditions, "CONDITION",
-		   "stop when this comes true: rss>SIZE, growth>SIZE/TIME, or group>N% of the control group's limit; "
+		   "stop when this is met: rss>SIZE, growth>SIZE/TIME, or group>N% of the control group's limit; "
 		   "may be repeated",
 		   .rare = true),
 	    OPTION('g', "call-graph", parse_call_graph, &arguments->options, "auto|fp|dwarf[,SIZE]|none",

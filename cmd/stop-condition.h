@@ -13,7 +13,7 @@ struct stop_condition {
 	enum stop_kind kind;
 	uint64_t limit; /* bytes, or of a control group percent */
 	uint64_t window_ns;
-	bool was_false; /* in this recording: only then it comes true */
+	bool was_false; /* in this recording: a condition that holds from the start is not met */
 	bool met;
 };
 
@@ -25,7 +25,7 @@ struct stop_conditions {
 /* For an option table; `conditions` gets another one. */
 const char *stop_condition_parse(const char *text, void *conditions);
 
-/* Returns the text of a condition that has come true since the last call; NULL: none has. `readings` are those of
- * `progress`, of RSS or of Pss. */
+/* Return the text of a condition that is met now and was not at the last call; NULL if none is. `readings`: the RSS or
+ * Pss readings of `progress`. */
 const char *stop_condition_check(struct stop_conditions *conditions, const struct mmt_record_progress *progress,
 				 const struct mmt_resident_reading *readings, size_t count);

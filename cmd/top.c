@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -141,12 +140,7 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 	line[count++] = "--";
 	for (size_t i = 0; i < words; i++)
 		line[count++] = top->words[i];
-	/* Signals from the terminal reach the parent, which then sends SIGTERM; SIGINT may be ignored (nohup). */
-	(void)setpgid(0, 0);
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
-	if (getppid() != parent)
+	if (!stop_signals_begin_child(parent))
 		_exit(EXIT_UNUSABLE);
 	if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
 		_exit(pager_finish(top->command, cmd_record(top->command, (int)count, (char **)(uintptr_t)line)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* mmtrace watch: records without end, into one file after another of a directory. The next recorder has begun before
- * the last one is stopped, so that no call is missed. This process parses neither recordings nor files of targets. */
+/* mmtrace watch: records continuously and rotates the files. Each recorder starts before the previous one stops, so
+ * that no call is missed. This process parses neither recordings nor files of targets. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@
 /* A recorder, which after the recording also writes the page and runs the program. */
 struct watch_recorder {
 	pid_t pid; /* 0: none */
-	int fd;	   /* it says that it records, which conditions come true, and that it ends; then it is told why */
+	int fd;	   /* socket: reports the start, conditions that are met, and the end; receives the reason for it */
 	uint64_t start_ns;
 	char path[PATH_MAX];
 	char reason[64]; /* why the recording must end; "": it goes on */
@@ -188,7 +188,7 @@ static void conclude(const struct watch *watch, const char *path, const char *re
 		snprintf(page, sizeof(page), "%.*s.html", (int)(strlen(path) - strlen(".data")), path);
 		mask = umask(077);
 		if (run_program("/proc/self/exe", report) == 0)
-			message(watch->command, "%s: %s is a page for a browser", reason, page);
+			message(watch->command, "%s: wrote %s", reason, page);
 		(void)umask(mask);
 	}
 	status = watch->program ? run_program(watch->program, program) : 0;
@@ -203,24 +203,16 @@ run_recorder(const struct watch *watch, const char *path, size_t count, int fd, 
 	char reason[sizeof(watch->current.reason)] = "stopped";
 	int status;
 
-	/* Signals from the terminal reach only the parent, which then sends SIGTERM. */
-	(void)setpgid(0, 0);
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
 	close(watch->directory); /* whose lock it would keep */
 	close(watch->next.fd);	 /* so that these end when the parent does */
 	if (watch->current.pid)
 		close(watch->current.fd);
-	/* SIGTERM may have come before it had an effect; then the reason is here already. */
-	if (getppid() != parent || recv(fd, reason, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
+	/* A SIGTERM before that had no effect, but the parent has already sent the reason. */
+	if (!stop_signals_begin_child(parent) || recv(fd, reason, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
 		_exit(EXIT_UNUSABLE);
 	status = cmd_record(watch->command, (int)count, (char **)(uintptr_t)watch->words);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
-	/* If somebody else has stopped it, the parent hears of the end now. */
+	stop_signals_reset();
+	/* Report the end to the parent if somebody else has stopped the recorder. */
 	(void)shutdown(fd, SHUT_WR);
 	if (access(path, R_OK) == 0) {
 		if (read(fd, reason, sizeof(reason)) > 0)
@@ -237,7 +229,7 @@ static void delay_next(struct watch *watch)
 	watch->delay_ns = 2 * watch->delay_ns < DELAY_NS_MAX ? 2 * watch->delay_ns : DELAY_NS_MAX;
 }
 
-/* From here on the recorder needs nothing of this process. `stop`: it still records. */
+/* Send the reason, and let the recorder finish alone. `stop`: it still records. */
 static void release(struct watch_recorder *recorder, const char *reason, bool stop)
 {
 	const char *why = *recorder->reason ? recorder->reason : reason;
@@ -262,7 +254,8 @@ static void start_recorder(struct watch *watch)
 	size_t count;
 
 	if (watch->recorders == RECORDERS_MAX) {
-		message(watch->command, "warning: too many recordings are being packed or used by --run: none begins");
+		message(watch->command, "warning: all %d recorders are busy packing or with --run; retrying",
+			RECORDERS_MAX);
 		return delay_next(watch);
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -298,7 +291,7 @@ static void start_recorder(struct watch *watch)
 		close(ends[0]);
 }
 
-/* A line of a recorder: that it records, that it does not any more, or a condition that came true. */
+/* A line of a recorder: it has started, it has ended, or a condition is met. */
 static void take_line(struct watch *watch, struct watch_recorder *recorder, const char *line)
 {
 	static const char *const ends[] = {"ended", "full", "failed", NULL};
@@ -328,7 +321,7 @@ static void read_lines(struct watch *watch, struct watch_recorder *recorder)
 	ssize_t size = recv(recorder->fd, text, sizeof(text) - 1, 0);
 
 	if (size <= 0) {
-		/* It could not begin, or was stopped or killed; perhaps because what it should record has ended. */
+		/* It failed to start, or somebody stopped or killed it. If nothing is left to record, that is why. */
 		close(recorder->fd);
 		recorder->pid = 0;
 		if (make_command_line(watch, recorder->path, -1)) {
@@ -364,8 +357,8 @@ static int milliseconds_to_wait(const struct watch *watch)
 	return (due_ns - now_ns) / 1000000 < INT_MAX ? (int)((due_ns - now_ns) / 1000000 + 1) : INT_MAX;
 }
 
-/* Until a signal, and until what that ended is complete; a second one ends that, because recorders end with their
- * parent. */
+/* Run until a signal, and until packing and programs have finished. A second signal ends these, because they end with
+ * their parent. */
 static int run(struct watch *watch, int stop_fd, int cut_fd)
 {
 	struct watch_recorder *const recorders[] = {&watch->current, &watch->next};
@@ -434,11 +427,11 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 	    OPTION('o', "output", value_string, &watch.output, "DIR", "the directory of the recordings",
 		   .group = "Output"),
 	    OPTION(0, "every", value_duration, &watch.every_ns, "TIME",
-		   "begin a new recording every TIME (default 1h)"),
+		   "rotate every TIME: start the next recording (default 1h)"),
 	    OPTION(0, "max-size", value_size, &watch.max_bytes, "SIZE",
-		   "remove the oldest recordings when all have this size (default 1G)"),
+		   "remove the oldest recordings beyond this total (default 1G)"),
 	    OPTION(0, "when", stop_condition_parse, &watch.conditions, "CONDITION",
-		   "write a page and begin anew when this comes true: rss>SIZE, growth>SIZE/TIME, or group>N% of the "
+		   "rotate and write an HTML page when this is met: rss>SIZE, growth>SIZE/TIME, or group>N% of the "
 		   "control group's limit; may be repeated"),
 	    OPTION(0, "run", value_string, &watch.program, "PROGRAM",
 		   "run PROGRAM with the file and the reason as arguments when a recording is complete"),

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,6 +79,21 @@ int stop_signals_catch(void)
 			return -1;
 	}
 	return ends[0];
+}
+
+void stop_signals_reset(void)
+{
+	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++)
+		signal(stop_numbers[i], SIG_DFL);
+}
+
+bool stop_signals_begin_child(pid_t parent)
+{
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	return getppid() == parent;
 }
 
 void stop_signals_stop(void)

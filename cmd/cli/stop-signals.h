@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Call this first: notes the signal settings that a recorded command must inherit. SIGCHLD is no longer ignored
@@ -22,6 +23,13 @@ void stop_signals_stop(void);
 
 /* From now on the signal writes its time to the returned non-blocking descriptor. -1 and errno on failure. */
 int stop_signals_marks(int number);
+
+/* Call this in a forked child that records: signals from the terminal reach only its parent, which then sends SIGTERM;
+ * the child gets SIGTERM, too, when the parent ends. False: the parent has ended already. */
+bool stop_signals_begin_child(pid_t parent);
+
+/* From now on the signals end the process, as by default. */
+void stop_signals_reset(void);
 
 /* From now on the signal has no effect. */
 void stop_signals_survive(int number);

@@ -77,8 +77,8 @@ struct mmt_diff {
 	 * change first. `process` is that of `after`: the same one, or the only one of its name. */
 	const struct mmt_heap *heaps;
 	size_t heap_count;
-	/* The largest of the commands of one name that had larger_bytes more, each at its largest size, although they
-	 * may have freed that; and how many ended in each recording. NULL and 0: none; only 0: some memory is left out. */
+	/* The commands of one name had larger_bytes more, each at its largest size, even if they freed that: the largest
+	 * of them, and how many ended in each recording. NULL and 0: none; only 0: some memory is left out. */
 	const struct mmt_process *larger;
 	uint64_t larger_bytes, larger_counts[2];
 };

@@ -73,8 +73,8 @@ struct mmt_record_progress {
 	/* The Pss of several processes at some of these times; none of one process, or if the kernel does not say. */
 	const struct mmt_resident_reading *pss_readings;
 	size_t pss_reading_count;
-	/* Of the control group that is nearest to its limit: anonymous, shared and kernel memory. The limit is 0 if there
-	   is none, or it is not known. */
+	/* Anonymous, shared and kernel memory of the control group that is nearest to its limit, and that limit; 0: there
+	 * is none, or it is unknown. */
 	uint64_t group_bytes, group_limit_bytes;
 };
 

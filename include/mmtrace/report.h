@@ -288,8 +288,7 @@ struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid;    /* 0: unknown */
 	int32_t container_pid; /* in its own PID namespace; 0: unknown */
-	/* Bits, because there may be very many processes. */
-	bool ended : 1;	   /* ended during the recording: the figures are those just before */
+	bool ended : 1; /* ended during the recording: the figures are those just before; a bit, to keep this small */
 	bool released : 1; /* it ended, and rows and totals have none of its memory, because others ran on or later */
 	bool unnamed_code : 1; /* some JIT code has no name: see the warnings */
 	bool checked : 1; /* compared with the kernel's maps at the end, or earlier ones if it has ended */

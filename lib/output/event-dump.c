@@ -137,10 +137,8 @@ static void print_fields(FILE *stream, const char *const *registers, const struc
 			event->call.arguments[FAULT_WEIGHT]);
 		break;
 	case EVENT_RESIDENT_PAGES:
-		for (size_t i = 0; i < event->pages.run_count; i++)
-			bytes =
-			    saturating_add(bytes, decode_word(event->pages.runs, 2 * i + 1) - decode_word(event->pages.runs, 2 * i),
-					   MMT_BYTES_MAX);
+		for (const uint8_t *runs = event->pages.runs, *end = runs + event->pages.run_count * 16; runs < end; runs += 16)
+			bytes = saturating_add(bytes, decode_word(runs, 1) - decode_word(runs, 0), MMT_BYTES_MAX);
 		fprintf(stream, " bytes=%" PRIu64 " runs=%zu reading=%" PRIu32, bytes, event->pages.run_count,
 			event->pages.reading);
 		break;

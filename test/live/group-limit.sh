@@ -69,7 +69,7 @@ echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a contr
 begin_recording -p "$pid" --until 'group>30%'
 echo >&3
 wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
-grep -qx 'mmtrace record: group>30% has come true' record.log || fail "the condition did not come true: $(cat record.log)"
+grep -qx 'mmtrace record: condition met: group>30%' record.log || fail "the condition did not come true: $(cat record.log)"
 report_json
 expect_json ".oom_kills == [] and .control_group.end.anon_bytes * 100 / .control_group.end.limit_bytes > 25"
 kill -9 "$pid"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# watch begins each recording before the last one ends, keeps its directory small, and says when conditions come true.
+# watch starts each recorder before the previous one stops, limits the size of its directory, and checks conditions.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -55,7 +55,7 @@ xargs printf '%d\n' <lengths | awk -v page="$(getconf PAGESIZE)" '{ print $1 / p
 	fail "$(wc -l <numbers) calls of $(tail -1 numbers) are in the recordings: $(cat watch.log)"
 [ "$(grep -c ^interval ran)" -ge 1 ] && [ "$(grep -vc ^interval ran)" = 1 ] && has_run ended || fail "ran $(cat ran)"
 
-# A condition comes true once; each recording that ends by one, or by a signal, has a page.
+# A condition is met once; each recording that ends by one, or by a signal, has a page.
 start_workload growth steadily
 echo >&3
 touch mark
@@ -124,7 +124,7 @@ start_workload growth steadily
 begin_recording -p "$pid" --until 'rss>40M'
 echo >&3
 wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
-grep -qx 'mmtrace record: rss>40M has come true' record.log || fail "$(cat record.log)"
+grep -qx 'mmtrace record: condition met: rss>40M' record.log || fail "$(cat record.log)"
 
 for arguments in '' '-p 1 -a' '-p 1 --when rss' '-p 1 --when growth>1M' '-p 1 --when group>0%' '-p 1 --max-size 7M' '-p 1 --run nothing' '-p 1 --run ./nothing' '-p 1 --when growth>1M/2m --every 1m' '-p 1 other' '-p 1 -- other'; do
 	"$MMTRACE" watch -o refused $arguments 2>refused.log

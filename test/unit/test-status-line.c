@@ -63,7 +63,7 @@ START_TEST(size_of_several_processes)
 }
 END_TEST
 
-/* A condition comes true once, when it has been false before in the same recording. */
+/* A condition is met once, after it has been false in the same recording. */
 START_TEST(conditions)
 {
 	static const char *const good[] = {"rss>100M", "rss>2G", "growth>50M/10s", "group>90%"};
@@ -73,7 +73,7 @@ START_TEST(conditions)
 					  " rss>1M"};
 	static const struct {
 		uint64_t second, resident, swapped, group;
-		const char *comes_true;
+		const char *is_met;
 	} steps[] = {
 	    {0, 90, 0, 95, NULL}, /* the group was never below */
 	    {5, 101, 0, 89, "rss>100M"},
@@ -101,7 +101,7 @@ START_TEST(conditions)
 							    .resident_bytes = steps[i].resident * MEBIBYTE,
 							    .swapped_bytes = steps[i].swapped * MEBIBYTE};
 		text = stop_condition_check(&given, &progress, readings, i + 1);
-		ck_assert_pstr_eq(text, steps[i].comes_true);
+		ck_assert_pstr_eq(text, steps[i].is_met);
 	}
 	ck_assert_ptr_null(stop_condition_check(&given, &(struct mmt_record_progress){0}, readings, 0));
 	while (given.count < STOP_CONDITIONS_MAX)

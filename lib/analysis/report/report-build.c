@@ -274,7 +274,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	const struct notes *notes = &report->replay.notes;
 	const struct process_start *start = notes_start(notes, process->pid);
 	const uint64_t *program = map_get(&report->programs, (uintptr_t)process->space);
-	const uint64_t peak_bytes = space_counts(process->space).peak_bytes;
+	const uint64_t peak_kib = smaller_of(space_counts(process->space).peak_bytes / 1024, UINT32_MAX);
 
 	*described = (struct mmt_process){
 	    .pid = process->pid,
@@ -292,7 +292,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .readings = readings ? &readings->of : NULL,
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
 	    .committed_bytes = now->committed + ended->committed,
-	    .peak_kib = process->program_ns > process->started_ns ? (uint32_t)smaller_of(peak_bytes / 1024, UINT32_MAX) : 0,
+	    .peak_kib = process->program_ns > process->started_ns ? (uint32_t)peak_kib : 0,
 	    .reserved_bytes = now->reserved + ended->reserved,
 	    .before_bytes = now->inherited + now->older + ended->inherited + ended->older,
 	    .kernel_bytes = now->kernel + ended->kernel,

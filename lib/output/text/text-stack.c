@@ -143,19 +143,13 @@ static struct line line_at(const struct mmt_row *row, struct layout *layout, siz
 					: line_of_frame(row, layout, first);
 }
 
-static bool is_c_library(const struct mmt_frame *frame)
-{
-	static const char *const starts[] = {"libc.so", "libc-2.", "libc.musl", "libpthread", "ld-linux", "ld-musl"};
-
-	return frame->module &&
-	       array_find(start, starts, sizeof(starts) / sizeof(*starts), starts_with(frame->module, *start));
-}
-
 /* The innermost frame of the program itself: of JIT code or, without any, of the file that the outermost frames are of,
  * the C library apart. The count of frames: not known, or the runtime is all there is. */
 static size_t find_own(const struct mmt_row *row)
 {
-	const char *module = NULL;
+	static const char *const c_library[] = {"libc.so",    "libc-2.",  "libc.musl",
+						"libpthread", "ld-linux", "ld-musl"};
+	const char *module = NULL, *own;
 
 	for (size_t i = 0; i < row->frame_count; i++) {
 		if (row->frames[i]->kind == MMT_FRAME_JIT && row->frames[i]->function)
@@ -164,8 +158,9 @@ static size_t find_own(const struct mmt_row *row)
 	for (size_t i = row->frame_count; i-- && !module;) {
 		if (mmt_frame_is_runtime(row->frames[i]))
 			return row->frame_count;
-		if (row->frames[i]->kind == MMT_FRAME_NATIVE && !is_c_library(row->frames[i]))
-			module = row->frames[i]->module;
+		own = row->frames[i]->kind == MMT_FRAME_NATIVE ? row->frames[i]->module : NULL;
+		if (own && !array_find(start, c_library, sizeof(c_library) / sizeof(*c_library), starts_with(own, *start)))
+			module = own;
 	}
 	for (size_t i = 0; module && i < row->frame_count; i++) {
 		if (row->frames[i]->module && !strcmp(row->frames[i]->module, module))
