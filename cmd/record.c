@@ -615,6 +615,10 @@ static int record(const struct command *command, struct record_arguments *argume
 	options->progress = show_progress;
 	context.shows_progress = !arguments->quiet && !options->command && isatty(STDERR_FILENO);
 	options->context = &context;
+	for (size_t i = 0; i < arguments->conditions.count; i++) {
+		options->reading_interval_ns = 1000000000;
+		options->counts_mappings |= arguments->conditions.items[i].kind == STOP_MAPPINGS;
+	}
 	options->stop_fd = stop_signals_catch();
 	options->mark_fd = stop_signals_marks(SIGUSR1);
 	options->command_ignores = stop_signals_ignored;

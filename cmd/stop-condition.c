@@ -7,28 +7,33 @@
 
 #include "cli/options.h"
 
+#define PSI_WINDOW_NS 10000000000ULL
+
 const char *stop_condition_parse(const char *text, void *conditions)
 {
-	static const char expected[] = "a condition such as rss>2G, growth>100M/10m or group>90%";
-	static const char *const kinds[] = {"rss", "growth", "group", NULL}; /* enum stop_kind */
+	static const char expected[] =
+	    "a condition such as rss>2G, growth>100M/10m, group>90%, psi>20%, mappings>90% or oom";
+	static const char *const kinds[] = {"rss",	"growth", "group", "psi",
+					    "mappings", "oom",	  NULL}; /* enum stop_kind */
 	struct stop_conditions *given = conditions;
 	size_t length = strcspn(text, ">");
-	int kind = text[length] ? value_choice(kinds, text, length) : -1;
+	int kind = value_choice(kinds, text, length);
 	const char *number = text + length + 1;
 	struct stop_condition condition = {.text = text, .kind = (enum stop_kind)kind};
 	char size[32] = "", *end;
 
-	if (kind < 0 || given->count == STOP_CONDITIONS_MAX)
-		return kind < 0 ? expected : "fewer conditions";
-	length = strcspn(number, "/");
+	if (kind < 0 || (kind == STOP_OOM) != !text[length] || given->count == STOP_CONDITIONS_MAX)
+		return given->count == STOP_CONDITIONS_MAX ? "fewer conditions" : expected;
+	length = kind == STOP_OOM ? 0 : strcspn(number, "/");
 	snprintf(size, sizeof(size), "%.*s", (int)length, number);
-	if (kind == STOP_GROUP) {
+	if (kind == STOP_GROUP || kind == STOP_PSI || kind == STOP_MAPPINGS) {
 		condition.limit = strtoul(number, &end, 10);
 		if (*number < '0' || *number > '9' || condition.limit < 1 || condition.limit > 99 ||
 		    strcmp(end, "%") != 0)
-			return "a share of the control group's limit such as group>90%";
-	} else if (value_size(size, &condition.limit) || (kind == STOP_GROWTH) != (number[length] == '/') ||
-		   (number[length] && value_duration(number + length + 1, &condition.window_ns))) {
+			return "a share from 1% to 99%, such as group>90%";
+	} else if (kind != STOP_OOM &&
+		   (value_size(size, &condition.limit) || (kind == STOP_GROWTH) != (number[length] == '/') ||
+		    (number[length] && value_duration(number + length + 1, &condition.window_ns)))) {
 		return expected;
 	}
 	given->items[given->count++] = condition;
@@ -47,6 +52,43 @@ static uint64_t growth_in(const struct mmt_resident_reading *readings, size_t co
 	return bytes - least;
 }
 
+/* Without the figures for it, which pressure has every ten seconds, *known_ret is false. */
+static bool holds(struct stop_condition *condition, const struct mmt_record_progress *progress,
+		  const struct mmt_resident_reading *readings, size_t count, bool *known_ret)
+{
+	uint64_t value = 0, whole = 0;
+
+	*known_ret = condition->kind == STOP_OOM || count;
+	switch (condition->kind) {
+	case STOP_OOM:
+		return progress->oom_kills > 0;
+	case STOP_RSS:
+		return count && readings[count - 1].resident_bytes > condition->limit;
+	case STOP_GROWTH:
+		return count && growth_in(readings, count, condition->window_ns) > condition->limit;
+	case STOP_GROUP:
+		value = progress->group_bytes;
+		whole = progress->group_limit_bytes;
+		break;
+	case STOP_MAPPINGS:
+		value = progress->mappings;
+		whole = progress->mapping_limit;
+		break;
+	case STOP_PSI:
+		if (!progress->stalled_ns || progress->elapsed_ns < condition->base_elapsed_ns + PSI_WINDOW_NS)
+			break;
+		/* Not at first, nor if the group that waited most has changed. */
+		if (condition->base_stalled_ns && progress->stalled_ns >= condition->base_stalled_ns) {
+			value = progress->stalled_ns - condition->base_stalled_ns;
+			whole = progress->elapsed_ns - condition->base_elapsed_ns;
+		}
+		condition->base_stalled_ns = progress->stalled_ns;
+		condition->base_elapsed_ns = progress->elapsed_ns;
+	}
+	*known_ret = whole > 0;
+	return value > whole / 100 * condition->limit;
+}
+
 const char *stop_condition_check(struct stop_conditions *conditions, const struct mmt_record_progress *progress,
 				 const struct mmt_resident_reading *readings, size_t count)
 {
@@ -54,20 +96,14 @@ const char *stop_condition_check(struct stop_conditions *conditions, const struc
 
 	for (size_t i = 0; i < conditions->count; i++) {
 		struct stop_condition *condition = &conditions->items[i];
-		bool holds;
+		bool known, now = holds(condition, progress, readings, count, &known);
 
-		if (condition->met || (condition->kind == STOP_GROUP ? !progress->group_limit_bytes : !count))
+		if (condition->met || !known)
 			continue;
-		if (condition->kind == STOP_GROUP)
-			holds = progress->group_bytes > progress->group_limit_bytes / 100 * condition->limit;
-		else if (condition->kind == STOP_GROWTH)
-			holds = growth_in(readings, count, condition->window_ns) > condition->limit;
-		else
-			holds = readings[count - 1].resident_bytes > condition->limit;
-		condition->met = holds && condition->was_false && !text;
+		condition->met = now && (condition->was_false || condition->kind == STOP_OOM) && !text;
 		if (condition->met)
 			text = condition->text;
-		condition->was_false |= !holds;
+		condition->was_false |= !now;
 	}
 	return text;
 }

@@ -6,14 +6,15 @@
 
 #define STOP_CONDITIONS_MAX 16
 
-enum stop_kind { STOP_RSS, STOP_GROWTH, STOP_GROUP };
+enum stop_kind { STOP_RSS, STOP_GROWTH, STOP_GROUP, STOP_PSI, STOP_MAPPINGS, STOP_OOM };
 
 struct stop_condition {
 	const char *text; /* as given, which is not owned */
 	enum stop_kind kind;
-	uint64_t limit; /* bytes, or of a control group percent */
+	uint64_t limit; /* bytes or percent */
 	uint64_t window_ns;
-	bool was_false; /* in this recording: a condition that holds from the start is not met */
+	uint64_t base_elapsed_ns, base_stalled_ns; /* when memory pressure was compared last */
+	bool was_false; /* in this recording: a condition that holds from the start is not met, but for OOM kills */
 	bool met;
 };
 

@@ -431,8 +431,8 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 	    OPTION(0, "max-size", value_size, &watch.max_bytes, "SIZE",
 		   "remove the oldest recordings beyond this total (default 1G)"),
 	    OPTION(0, "when", stop_condition_parse, &watch.conditions, "CONDITION",
-		   "rotate and write an HTML page when this is met: rss>SIZE, growth>SIZE/TIME, or group>N% of the "
-		   "control group's limit; may be repeated"),
+		   "rotate and write an HTML page when this is met: rss>SIZE, growth>SIZE/TIME, group>N% of the control "
+		   "group's limit, psi>N%, mappings>N% of their limit, or oom; may be repeated"),
 	    OPTION(0, "run", value_string, &watch.program, "PROGRAM",
 		   "run PROGRAM with the file and the reason as arguments when a recording is complete"),
 	    OPTION('q', "quiet", value_flag, &watch.quiet, NULL, "print only warnings and errors"),

@@ -76,6 +76,12 @@ struct mmt_record_progress {
 	/* Anonymous, shared and kernel memory of the control group that is nearest to its limit, and that limit; 0: there
 	 * is none, or it is unknown. */
 	uint64_t group_bytes, group_limit_bytes;
+	/* Time in which processes waited for memory, of the control group that waited most or, if no group says so, of
+	 * the machine; since some time before the recording. 0: none, or unknown. */
+	uint64_t stalled_ns;
+	/* Of the process that has most, with mmt_record_options.counts_mappings, and vm.max_map_count; 0: unknown. */
+	uint64_t mappings, mapping_limit;
+	uint64_t oom_kills; /* of recorded processes, or in their control groups */
 };
 
 /* Where the events are opened. Events on CPUs see all processes, or those of control groups; mmtrace discards those of
@@ -147,6 +153,9 @@ struct mmt_record_options {
 	void *context;
 	bool verbose;
 	bool no_madvise; /* record only the calls of madvise(2) that affect fork(2) */
+	bool counts_mappings;		/* for mmt_record_progress, every ten seconds */
+	uint64_t reading_interval_ns;	/* longest between two readings of RSS and of control groups; 0: a share of the
+					   elapsed time */
 	bool no_census;	 /* do not count the chunks of malloc heaps */
 	/* Instead of a target: record the next process that executes a program of this name, from its exec on. It is a
 	   command name or a pattern as for mmt_find_processes(). With events on CPUs. NULL: none. */

@@ -63,6 +63,18 @@ grep -qx "  the kernel's OOM killer $says" record.log || fail "record does not s
 
 grep -qE "^  [0-9.]+ MiB of 64.00 MiB of the control group's limit in use" record.log || fail "record does not name the limit: $(cat record.log)"
 
+# The kill meets a condition, which has a page.
+start_workload growth steadily
+echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"
+"$MMTRACE" watch -o watched -p "$pid" --when oom >watch.log 2>&1 3>&- &
+watcher=$!
+processes+=("$watcher")
+wait_until "the first recording" eval '[ -n "$(find watched -name "*.data" 2>/dev/null)" ]'
+echo >&3
+wait "$watcher" || fail "watch ended with status $?: $(cat watch.log)"
+grep -qx 'mmtrace watch: condition met: oom' watch.log && grep -q '</html>' watched/*.html || fail "no page of the kill: $(cat watch.log)"
+wait "$pid"
+
 # A condition on the limit ends the recording before the kernel ends the process.
 start_workload growth steadily
 echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"

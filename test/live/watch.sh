@@ -126,6 +126,16 @@ echo >&3
 wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
 grep -qx 'mmtrace record: condition met: rss>40M' record.log || fail "$(cat record.log)"
 
+kill -9 "$pid"
+
+# Mappings are counted, at most ten seconds later.
+start_workload growth separate
+begin_recording -p "$pid" --until 'mappings>2%'
+echo >&3
+wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
+grep -qx 'mmtrace record: condition met: mappings>2%' record.log || fail "$(cat record.log)"
+let_end
+
 for arguments in '' '-p 1 -a' '-p 1 --when rss' '-p 1 --when growth>1M' '-p 1 --when group>0%' '-p 1 --max-size 7M' '-p 1 --run nothing' '-p 1 --run ./nothing' '-p 1 --when growth>1M/2m --every 1m' '-p 1 other' '-p 1 -- other'; do
 	"$MMTRACE" watch -o refused $arguments 2>refused.log
 	[ $? = 2 ] && [ ! -e refused ] && grep -q 'watch --help' refused.log || fail "watch $arguments: $(cat refused.log)"

@@ -11,7 +11,7 @@
  * inherited; `kinds` pauses, and then grows in each kind of memory that a process has; `idle` does nothing. Prints the
  * change of the resident size in bytes. `phases` maps and touches, releases without unmapping and touches again, in
  * four phases; it prints what is resident in each, and when each has ended. `steadily` maps and touches 64 KiB a
- * hundred times a second for two minutes.
+ * hundred times a second for two minutes. `separate` maps pages that the kernel does not merge.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -129,6 +129,14 @@ static void grow_steadily(const struct stage *stage)
 		stage_touch(stage_need(step, "mmap"), STEP_BYTES);
 		usleep(STEP_MICROSECONDS);
 	}
+	stage_end(stage);
+}
+
+static void map_separately(const struct stage *stage)
+{
+	stage_begin(stage);
+	for (int i = 0; i < STEPS; i++)
+		stage_need(mmap(NULL, 1, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), "mmap");
 	stage_end(stage);
 }
 
@@ -490,6 +498,7 @@ int main(int argc, char **argv)
 	    {"give-back", give_back},
 	    {"children", grow_children},
 	    {"steadily", grow_steadily},
+	    {"separate", map_separately},
 	    {"idle", idle},
 	    {"phases", run_phases},
 	    {"kinds", grow_kinds},

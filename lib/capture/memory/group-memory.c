@@ -16,6 +16,17 @@ static uint64_t read_number(int directory, const char *name)
 	return (uint64_t)text_file_number(directory, name, (int64_t)GROUP_MEMORY_NONE);
 }
 
+uint64_t group_memory_stalled(int directory, const char *file)
+{
+	CLEANUP(free) char *text = NULL;
+	const char *total;
+
+	/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=8224" */
+	(void)text_file_read(directory, file, &text);
+	total = text ? strstr(text, "total=") : NULL;
+	return total ? strtoull(total + strlen("total="), NULL, 10) : GROUP_MEMORY_NONE;
+}
+
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES])
 {
 	/* Files of a number, and keys in memory.stat, in the order of the figures. */
@@ -25,13 +36,11 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 	     "memory.limit_in_bytes", "oom_kill", "", "", ""},
 	};
 	uint64_t *limit = &figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST];
-	CLEANUP(free) char *text = NULL, *events = NULL, *pressure = NULL;
-	const char *stalled;
+	CLEANUP(free) char *text = NULL, *events = NULL;
 
 	if (memory->directory < 0 || text_file_read(memory->directory, "memory.stat", &text) < 0)
 		return false;
 	(void)text_file_read(memory->directory, memory->version_1 ? "memory.oom_control" : "memory.events", &events);
-	(void)text_file_read(memory->directory, "memory.pressure", &pressure);
 	for (unsigned i = 0; i < NOTE_GROUP_FIGURES; i++) {
 		const char *name = names[memory->version_1][i];
 		const char *lines = !strcmp(name, "oom_kill") || !strcmp(name, "high") ? events : text;
@@ -43,10 +52,7 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 			figures[i] = text_file_field(lines, name, value, sizeof(value)) ? strtoull(value, NULL, 10)
 											: GROUP_MEMORY_NONE;
 	}
-	/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=8224" */
-	stalled = pressure ? strstr(pressure, "total=") : NULL;
-	figures[NOTE_GROUP_STALLED - NOTE_GROUP_FIRST] =
-	    stalled ? strtoull(stalled + strlen("total="), NULL, 10) : GROUP_MEMORY_NONE;
+	figures[NOTE_GROUP_STALLED - NOTE_GROUP_FIRST] = group_memory_stalled(memory->directory, "memory.pressure");
 	if (*limit > NO_LIMIT_BYTES)
 		*limit = GROUP_MEMORY_NONE;
 	return figures[0] != GROUP_MEMORY_NONE;

@@ -13,7 +13,9 @@
 struct group_memory {
 	int directory; /* owned; -1: not found, or the group is gone */
 	bool version_1;
-	bool noted;   /* by the user of this: its counters are in the recording */
+	/* By the user of this: its counters are in the recording; OOM kills at the first reading, plus 1; 0: not read. */
+	bool noted;
+	uint64_t first_kills;
 	dev_t device; /* for group_memories_find() */
 	ino_t inode;  /* likewise */
 };
@@ -51,6 +53,10 @@ void group_memories_deinit(struct group_memories *groups);
 
 /* Read the counters, by NOTE_GROUP_* - NOTE_GROUP_FIRST. False: the group is gone. */
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES]);
+
+/* Microseconds for which some process of the group waited for memory so far; of the machine: "/proc/pressure/memory" in
+ * any directory. GROUP_MEMORY_NONE: the kernel does not say. */
+uint64_t group_memory_stalled(int directory, const char *file);
 
 /* Return the path of the process's group in the hierarchy of version 2 or, if that is the root, in that of the memory
  * controller. The caller frees it. NULL: it is the root of both. */

@@ -394,6 +394,7 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 #define GROUP_PROCESSES 64	       /* most processes whose groups are looked up in a reading */
 #define INTERVAL_NS 50000000ULL
 #define ELAPSED_SHARE 256     /* shortest interval between two readings: the elapsed time divided by this */
+#define MAPPINGS_INTERVAL_NS 10000000000ULL
 #define PROCESS_NS 5000000ULL /* shortest interval for each process: at most 200 notes a second */
 #define COST_SHARE 200	      /* readings may take 1/COST_SHARE of the recorder's time; waiting does not count */
 
@@ -446,7 +447,13 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 		       : NULL;
 }
 
-/* Keep the group that is nearest to its limit for the callback of the caller. Its use is that of the report. */
+static void keep_stalled(struct mmt_record_progress *progress, uint64_t stalled_us)
+{
+	if (stalled_us != GROUP_MEMORY_NONE && stalled_us * 1000 > progress->stalled_ns)
+		progress->stalled_ns = stalled_us * 1000;
+}
+
+/* Keep the group that is nearest to its limit, for the callback of the caller. Its use is that of the report. */
 static void keep_fullest(struct mmt_record_progress *progress, const uint64_t figures[NOTE_GROUP_FIGURES])
 {
 	static const unsigned parts[] = {NOTE_GROUP_ANON, NOTE_GROUP_SHMEM, NOTE_GROUP_KERNEL};
@@ -468,14 +475,18 @@ static void keep_fullest(struct mmt_record_progress *progress, const uint64_t fi
 static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_ns, uint64_t reading,
 		       struct mmt_error **error_ret)
 {
-	const struct group_memory *memory = &recorder->jobs.memory->groups.items.items[index];
-	uint64_t figures[NOTE_GROUP_FIGURES];
+	struct group_memory *memory = &recorder->jobs.memory->groups.items.items[index];
+	uint64_t figures[NOTE_GROUP_FIGURES], *kills = &figures[NOTE_GROUP_OOM_KILLS - NOTE_GROUP_FIRST];
 	char path[PATH_MAX];
 	unsigned first = 0;
 
 	if (!group_memory_read(memory, figures))
 		return false;
 	keep_fullest(&recorder->progress, figures);
+	keep_stalled(&recorder->progress, figures[NOTE_GROUP_STALLED - NOTE_GROUP_FIRST]);
+	memory->first_kills = memory->first_kills ?: *kills + 1;
+	if (*kills != GROUP_MEMORY_NONE && *kills >= memory->first_kills)
+		recorder->progress.oom_kills = *kills - memory->first_kills + 1;
 	(void)cgroup_path(memory->directory, path, sizeof(path));
 	/* When the targets have ended, only the counters still tell about them. */
 	if (recorder->cgroup < 0 && !recorder->jobs.memory->resident_series.processes)
@@ -517,7 +528,7 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 				 "the processes were in too many control groups: the counters of %zu are recorded",
 				 groups->items.count);
 	groups->reported = groups->left_out;
-	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = 0;
+	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = recorder->progress.stalled_ns = 0;
 	for (size_t i = 0; !error && i < groups->items.count; i++) {
 		if (groups->items.items[i].noted && groups->items.items[i].directory >= 0 &&
 		    !note_group(recorder, i, now_ns, reading, &error))
@@ -545,18 +556,52 @@ static bool is_lent(struct recorder *recorder, const struct traced_process *proc
 	       blocking_call(&recorder->calls, &call) && same;
 }
 
+/* Count the mappings of a process, and let the ring reader work in between. */
+static struct mmt_error *count_mappings(struct recorder *recorder, pid_t pid)
+{
+	struct mmt_record_progress *progress = &recorder->progress;
+	CLEANUP(close) int maps = process_file_open(&recorder->calls, pid, "maps");
+	struct mapping_scan scan = {0};
+	struct mmt_error *error = NULL;
+	uint64_t count = 0, read_ns = 0;
+	const char *line;
+	size_t length;
+
+	if (maps < 0)
+		return NULL;
+	if (!mapping_scan_begin(&scan, &recorder->calls, pid, maps))
+		return &error_no_memory;
+	for (; !error && mapping_scan_line(&scan, maps, &line, &length); count++) {
+		if (scan.read_ns != read_ns)
+			error = ring_reader_give_way(recorder);
+		read_ns = scan.read_ns;
+	}
+	mapping_scan_end(&scan);
+	if (count > progress->mappings)
+		progress->mappings = count;
+	return error;
+}
+
 struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 {
 	struct resident_series *series = &recorder->jobs.memory->resident_series;
 	uint64_t now_ns = clock_now_ns(), began_ns, reading, interval_ns;
 	struct mmt_resident_reading sum = {.time_ns = now_ns};
 	struct mmt_error *error = NULL;
+	bool counts;
 
 	if (!last && now_ns < series->next_ns)
 		return NULL;
 	began_ns = clock_thread_ns();
 	reading = ++series->readings;
 	series->processes = 0;
+	counts = recorder->options->counts_mappings && now_ns >= series->mappings_next_ns;
+	if (counts) {
+		recorder->progress.mappings = 0;
+		recorder->progress.mapping_limit =
+		    (uint64_t)text_file_number(-1, "/proc/sys/vm/max_map_count", 0);
+		series->mappings_next_ns = now_ns + MAPPINGS_INTERVAL_NS;
+	}
 	process_table_each(process, &recorder->processes, !error) {
 		uint64_t bytes, swapped;
 
@@ -565,6 +610,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 		if (!process->start_noted)
 			error = note_start(recorder, process, now_ns);
 		error = error ?: limits_note_change(recorder, process);
+		error = error || !counts ? error : count_mappings(recorder, process->pid);
 		if (error || !resident_series_size(process->pid, &bytes))
 			continue;
 		/* Even a process without RSS has memory: all of it may be swapped out. */
@@ -587,6 +633,8 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 	}
 	if (!error && !recorder->options->all_cpus)
 		error = note_groups(recorder, now_ns, reading, last);
+	if (!recorder->progress.stalled_ns || recorder->options->all_cpus)
+		keep_stalled(&recorder->progress, group_memory_stalled(-1, "/proc/pressure/memory"));
 	error = error ?: limits_note_machine(recorder, now_ns);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;
@@ -594,6 +642,9 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 		series->begin_ns = now_ns;
 	interval_ns = longest_ns(INTERVAL_NS, (now_ns - series->begin_ns) / ELAPSED_SHARE,
 				 (clock_thread_ns() - began_ns) * COST_SHARE);
+	if (recorder->options->reading_interval_ns && interval_ns > recorder->options->reading_interval_ns)
+		interval_ns = longest_ns(recorder->options->reading_interval_ns,
+					 (clock_thread_ns() - began_ns) * COST_SHARE, 0);
 	series->next_ns = now_ns + longest_ns(interval_ns, recorder->processes.items.count * PROCESS_NS, 0);
 	return error ? error : pss_series_read(recorder, now_ns, reading, last);
 }
