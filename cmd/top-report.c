@@ -103,8 +103,8 @@ static int make(struct top *top, bool captured, int fd)
 
 	options->input = top->path;
 	if (*pattern) {
-		options->focus = &pattern;
-		options->focus_count = 1;
+		*(top->excludes ? &options->ignore : &options->focus) = &pattern;
+		*(top->excludes ? &options->ignore_count : &options->focus_count) = 1;
 	}
 	if (top->baseline_ns)
 		options->from =

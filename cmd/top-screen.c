@@ -32,7 +32,9 @@ static const char help[] = "q, Ctrl-C    quit\n"
 			   "space        pause, and go on\n"
 			   "g            group by the next key: function, module, file, class, process, ...\n"
 			   "s, >         sort by the next figure\n"
+			   "M, P         sort by memory, or by growth per minute\n"
 			   "/            show only what a pattern selects, as --focus; empty: everything\n"
+			   "\\            show what a pattern does not select, as --ignore\n"
 			   "b            show only what is mapped from now on; again: everything\n"
 			   "e            show every frame of the stacks, or less\n"
 			   "w            write what is recorded so far to a file\n"
@@ -51,6 +53,7 @@ struct screen {
 	unsigned speed;	    /* of what is replayed */
 	uint64_t passed_ns; /* until this time of the clock */
 	bool paused, helps, types, quits;
+	bool excludes;	 /* what is typed */
 	bool refresh;	 /* do not wait for the next report */
 	bool last_shown; /* the recorder has ended, and nothing can change */
 	struct termios before, raw;
@@ -162,7 +165,7 @@ static void draw(struct screen *screen)
 		fprintf(stream, "  at %s, speed %u", top->ended ? "its end" : mmt_format_duration(top->at_ns, at),
 			screen->speed);
 	if (*top->filter)
-		fputs("  filter ", stream);
+		fputs(top->excludes ? "  without " : "  filter ", stream);
 	mmt_write_escaped(top->filter, stream);
 	fputs(top->baseline_ns ? "  since the baseline" : "", stream);
 	fputs("\033[m", stream);
@@ -175,7 +178,7 @@ static void draw(struct screen *screen)
 	}
 	fprintf(stream, "\n\033[J\033[%u;1H", screen->rows);
 	if (screen->types) {
-		fputs("filter: ", stream);
+		fputs(screen->excludes ? "without: " : "filter: ", stream);
 		mmt_write_escaped(screen->typed, stream);
 		fputc('_', stream);
 	} else {
@@ -262,6 +265,7 @@ static void handle_filter(struct screen *screen, char key)
 
 	if (key == '\r' || key == '\n') {
 		memcpy(screen->top->filter, typed, sizeof(screen->typed));
+		screen->top->excludes = screen->excludes;
 		screen->types = false;
 		screen->refresh = true;
 	} else if (key == '\033') {
@@ -283,7 +287,7 @@ static void handle_key(struct screen *screen, char key)
 
 	screen->helps = (key == 'h' || key == '?') && !screen->helps;
 	*screen->notice = '\0';
-	screen->refresh |= key && strchr("gsbe", key);
+	screen->refresh |= key && strchr("gsMPbe", key);
 	switch (key) {
 	case 'q':
 		screen->quits = true;
@@ -302,6 +306,10 @@ static void handle_key(struct screen *screen, char key)
 		if (!sort_choices[++top->display.text.sort])
 			top->display.text.sort = 0;
 		break;
+	case 'M':
+	case 'P':
+		top->display.text.sort = key == 'M' ? MMT_SORT_MEMORY : MMT_SORT_RATE;
+		break;
 	case 'b':
 		top->baseline_ns = top->baseline_ns ? 0 : top_now_ns(top);
 		break;
@@ -319,7 +327,9 @@ static void handle_key(struct screen *screen, char key)
 			write_recording(screen);
 		break;
 	case '/':
+	case '\\':
 		screen->types = true;
+		screen->excludes = key == '\\';
 		*screen->typed = '\0';
 		break;
 	}

@@ -67,7 +67,8 @@ FIGURE(DO, last_ns, NS, R,C,_,_,_,_,_, it->unfreed_count, MMT_PLAIN, "when the n
 FIGURE(DO, mapping_count, COUNT, R,C,_,S,_,_,_, true, SUM, _, NULL,                                                   \
        MMT_SORTED(MAPPINGS, "mappings", it->mapping_count, NULL),                                                     \
        "mappings after merging, as the kernel counts them for vm.max_map_count; at the end of the window")            \
-FIGURE(DO, bytes_per_minute, RATE, R,C,_,_,_,_,_, it->bytes_per_minute != MMT_RATE_UNKNOWN, MMT_PLAIN,                \
+FIGURE(DO, bytes_per_minute, RATE, R,C,_,_,_,_,_, it->bytes_per_minute != MMT_RATE_UNKNOWN, _, _, NULL,             \
+       MMT_SORTED(RATE, "rate", it->bytes_per_minute > 0 ? (uint64_t)it->bytes_per_minute : 0, NULL),                 \
        "slope of committed_bytes since rate_from_ns, as far as they are resident or swapped; unknown below two seconds") \
 FIGURE(DO, outlived_count, COUNT, R,_,_,_,_,_,_, true, MMT_PLAIN,                                                     \
        "unfreed mappings that are older than outlived_ns; 0 if committed bytes led to the verdict")                   \

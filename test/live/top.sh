@@ -145,7 +145,8 @@ quit_by_key() {
 
 # Each key, one after the other.
 in_terminal $'trust:: \nPAUSED: \nby stack  sorted by memory:g\nby function:>\nsorted by resident:/*lea\\xe9\\x1b[15~\\x1b[1;5B\\x7fk*\\r
-only --focus:/cancelled\\x1b\nfilter *leak*:b
+only --focus:/cancelled\\x1b\nfilter *leak*:\\\\none*\\r
+without none*:P\nsorted by rate:M\nsorted by memory:b
 since the baseline:b\ntrust:e\ntrust:\\x1b[B\\x1b[6~\\x1b[H\\x1b[F\nsorted:h\nPage Up, Page Down:\\x1c\nsorted:q' \
 	80 24 --colour always -p "$pid"
 quit_by_key
