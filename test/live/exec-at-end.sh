@@ -11,7 +11,7 @@ for attempt in 1 2 3 4; do
 	report_json
 	expect_json '[.groups[] | select(.unfreed_bytes == 16777216)] |
 		all(.resident_bytes == null or .resident_bytes == .unfreed_bytes)'
-	expect_json '.resident_bytes != null or all(.processes[]; .resident_bytes == null)'
+	expect_json '.resident_bytes != null or all(.groups[]; .resident_bytes == null)'
 done
 
 start_command bash -c 'echo ready; read -r _; exec "$0"' "$workloads/no-calls"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Rates of rows: slopes of what they commit, equal in every grouping, which add up to the slope of RSS. */
 #include <check.h>
-#include <mmtrace/report.h>
+#include <mmtrace/output.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -257,6 +258,54 @@ START_TEST(churn_after_a_reading_changes_no_share)
 	builder_finish(builder, START + 60 * SECOND);
 	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
 	assert_mib_per_minute(report->rows[0].bytes_per_minute, 13, 17);
+}
+END_TEST
+
+typedef struct mmt_error *(*writer_fn)(const struct mmt_report *report, const struct mmt_text_options *options,
+				       FILE *stream);
+
+static char *render(writer_fn write)
+{
+	const struct mmt_text_options options = {.stack_frames = SIZE_MAX};
+	size_t size;
+	char *text = NULL;
+	FILE *stream = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_ptr_null(write(report, &options, stream));
+	fclose(stream);
+	return text;
+}
+
+/* Of what was mapped after the recorder had listed the maps, no pages are known: not even that there are none. */
+START_TEST(memory_mapped_after_the_last_reading_is_unknown)
+{
+	static const writer_fn writers[] = {mmt_report_write_text, mmt_report_write_json, mmt_report_write_csv};
+	static const char *const unknown[] = {"resident unknown", "\"resident_bytes\": null,", ",16777216,,,16777216,"};
+	const struct event_mapping lines[] = {
+	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""},
+	    {.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""}};
+	struct recording_builder *builder = start_recording();
+
+	builder_snapshot(builder, SNAPSHOT_INTERVAL, START + 30 * SECOND, PID, lines, 2);
+	if (_i)
+		builder_mmap_exit(builder, START + 30 * SECOND + 1, PID, PID, ADDRESS, 16 * MEBIBYTE, CODE + 1);
+	builder_pages(builder, START + 30 * SECOND + 2, PID,
+		      &(struct builder_pages){1, false, 4096, &(const struct resident_run){CODE, CODE + 4096}, 1});
+	if (!_i)
+		builder_mmap_exit(builder, START + 31 * SECOND, PID, PID, ADDRESS, 16 * MEBIBYTE, CODE + 1);
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].resident_bytes, MMT_UNKNOWN);
+	ck_assert_uint_eq(report->rows[0].memory_bytes, 16 * MEBIBYTE);
+	ck_assert_uint_eq(report->causes[0].resident_bytes, MMT_UNKNOWN);
+	ck_assert_uint_eq(report->resident_bytes, MMT_UNKNOWN);
+	for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++) {
+		char *text = render(writers[i]);
+
+		ck_assert_msg(strstr(text, unknown[i]), "%s", text);
+		free(text);
+	}
 }
 END_TEST
 
@@ -595,6 +644,7 @@ Suite *test_suite(void)
 			only_resident_memory_of_reservations_counts, swapped_memory_counts, touching_is_growth,
 			saw_teeth_between_readings_are_no_growth, short_recordings_have_no_rates);
 	tcase_add_loop_test(tcase, a_table_grows, 0, 2);
+	tcase_add_loop_test(tcase, memory_mapped_after_the_last_reading_is_unknown, 0, 2);
 	tcase_add_loop_test(tcase, a_queue_grows, 0, 2);
 	tcase_add_loop_test(tcase, processes_are_read_one_after_the_other, 0, 4);
 	return suite;

@@ -47,6 +47,7 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 	bool swapped = !use;
 	const struct replay *replay = rows->replay;
 	uint64_t from_ns = start_of(replay), late_ns = from_ns + (sums->time_ns - from_ns) / 2;
+	const struct space_check listed = space_check_result(process->space);
 	struct page_cursor cursor = {.runs = runs};
 
 	sums->rss_bytes += swapped ? 0 : page_runs_bytes(runs);
@@ -59,6 +60,9 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 		bool is_owner = owner && allocation && allocation->account == number;
 		enum held_kind kind = swapped ? HELD_SWAPPED : owner ? HELD_RESIDENT : HELD_RESIDENT_BEFORE;
 
+		/* The recorder lists the maps first, and reads only the pages of what was listed. */
+		if (!bytes && listed.done && allocation && allocation->time_ns >= listed.began_ns)
+			continue;
 		if (!swapped && pages_are_hugetlb(replay, interval)) {
 			sums->rss_bytes -= bytes;
 			sums->owned_hugetlb_bytes += owner ? bytes : 0;

@@ -585,11 +585,13 @@ static struct mmt_error *publish(struct grouping *grouping)
 	struct mmt_completeness *completeness = &report->completeness;
 	struct mmt_error *error;
 	bool by_touch = report->by == MMT_BY_TOUCH;
-	/* No pages are known of processes that ended, or called exec before they could be read. */
+	/* No pages are known of processes that ended, or called exec before they could be read, nor of memory mapped
+	 * since. */
 	bool known = !report->process_count || array_find(process, report->processes, report->process_count,
 							  process->resident_bytes != MMT_UNKNOWN);
+	bool holds = array_find(row, grouping->figures, grouping->row_count, figures_held_bytes(row) > 0);
 
-	report->resident_bytes = grouping->resident && known ? 0 : MMT_UNKNOWN;
+	report->resident_bytes = grouping->resident && known && !holds ? 0 : MMT_UNKNOWN;
 	report->swapped_known = grouping->replay->metadata->has_swapped && !grouping->replay->window.ends_early;
 	report->resident_hugetlb_bytes = grouping->resident ? grouping->resident->owned_hugetlb_bytes : 0;
 	report->resident_ns = grouping->resident ? grouping->resident->time_ns : 0;

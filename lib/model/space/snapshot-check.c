@@ -510,6 +510,7 @@ struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_
 	intervals_deinit(&space->snapshot.touched);
 	space->snapshot =
 	    (struct snapshot){.open = true, .mode = mode, .allocation = allocation, .line_time_ns = time_ns};
+	space->snapshot.check.began_ns = time_ns;
 	return NULL;
 }
 

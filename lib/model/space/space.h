@@ -135,6 +135,7 @@ struct space_check {
 	uint64_t unread_bytes;	     /* part of these: moved while the first snapshot was read, and in no later
 					snapshot */
 	uint64_t compared_bytes;     /* size of the mappings in the kernel's maps */
+	uint64_t began_ns;	     /* when its first line was read */
 	uint64_t time_ns;	     /* when its last line was read */
 	uint64_t first_wrong;	     /* lowest differing address if mismatch_bytes > 0 */
 	bool earlier_program;	     /* an exec followed: the maps are those of the program before it */
