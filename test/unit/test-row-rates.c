@@ -527,6 +527,28 @@ START_TEST(a_queue_grows)
 }
 END_TEST
 
+/* A collector unmaps all 125 mappings four times a second, from one of many moments on. It stops before the recording
+ * ends, with all of them: the series of what is mapped, whose points are half a saw-tooth apart, rises, but they were
+ * as many before. */
+START_TEST(a_collector_that_stops_is_no_growth)
+{
+	const uint64_t step = 1974000;
+	struct recording_builder *builder = start_recording();
+
+	for (uint64_t i = 0; i < 2000; i++) {
+		uint64_t time = START + 3 * SECOND / 10 + (uint64_t)_i * SECOND / 200 + i * step, first = i - i % 125;
+
+		for (uint64_t old = first - 125; first == i && i && old < first; old++)
+			builder_munmap_exit(builder, time, PID, PID, ADDRESS + old * MEBIBYTE, MEBIBYTE / 16);
+		builder_mmap_exit(builder, time + 1, PID, PID, ADDRESS + i * MEBIBYTE, MEBIBYTE / 16, CODE + 1);
+	}
+	builder_finish(builder, START + SECOND * 459 / 100);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].unfreed_count, 125);
+	ck_assert_int_eq(report->rows[0].verdict, MMT_ROW_TRAFFIC);
+}
+END_TEST
+
 static uint64_t tooth_at(uint64_t second)
 {
 	return ((second + 11) % 12 * 2 / 3 + 1) * 8 * MEBIBYTE;
@@ -644,6 +666,7 @@ Suite *test_suite(void)
 			only_resident_memory_of_reservations_counts, swapped_memory_counts, touching_is_growth,
 			saw_teeth_between_readings_are_no_growth, short_recordings_have_no_rates);
 	tcase_add_loop_test(tcase, a_table_grows, 0, 2);
+	tcase_add_loop_test(tcase, a_collector_that_stops_is_no_growth, 0, 24);
 	tcase_add_loop_test(tcase, memory_mapped_after_the_last_reading_is_unknown, 0, 2);
 	tcase_add_loop_test(tcase, a_queue_grows, 0, 2);
 	tcase_add_loop_test(tcase, processes_are_read_one_after_the_other, 0, 4);

@@ -308,10 +308,12 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 	const uint64_t *late_bytes;
 	unsigned first = 0, end;
 
-	/* A queue: each mapping is unmapped soon, but fewer than are mapped. Rows by touch have no trend. */
+	/* A queue: each mapping is unmapped soon, but fewer than are mapped. Rows by touch have no trend. The points of
+	 * saw-teeth that are as short as the time between points may rise, too, but these were as high before. */
 	if (row->verdict == MMT_ROW_TRAFFIC)
 		ledger_trend(judging->ledger, number, judging->report->allocations_to_ns, mapped, COMMIT_POINTS);
 	if (row->verdict == MMT_ROW_TRAFFIC && !replaced && row->memory_bytes >= VERDICT_FLOOR_BYTES &&
+	    row->peak_ns >= judging->window.to_ns - survivors_length(&judging->window) / 4 &&
 	    late_growth(mapped) >= larger_of((double)judging->report->growth.floor_bytes, VERDICT_FLOOR_BYTES) &&
 	    judge_series(judging, mapped).verdict == MMT_ROW_LEAK) {
 		row->verdict = MMT_ROW_KEEPS_GROWING;
