@@ -470,6 +470,7 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 
 static const struct option_entry help_entry = {
     .letter = 'h', .name = "help", .help = "with -h: the options on one screen"};
+static const struct option_entry only_entry = {.letter = 'h', .name = "help", .help = "print this"};
 
 /* Print words from `column` on, where the cursor is; further lines are indented to it. */
 static void put_wrapped(const char *words, int column)
@@ -565,17 +566,19 @@ static void put_screen(const struct option_entry *table, bool rare)
 static int options_help(const struct command *command, const struct option_entry *table, bool complete)
 {
 	const char *lead = "Usage:";
+	bool any = table->name;
 
+	complete |= !any;
 	for (const char *const *usage = command->usage; *usage; usage++) {
-		printf("%-6s mmtrace %s %s\n", lead, command->name, *usage);
+		printf("%-6s mmtrace %s%s%s\n", lead, command->name, **usage ? " " : "", *usage);
 		lead = "";
 	}
 	putchar('\n');
 	for (const char *const *example = command->examples; *example; example++)
 		printf("  mmtrace %s\n%s", *example, example[1] ? "" : "\n");
-	if (complete || !table->name)
+	if (complete)
 		put_wrapped(command->about, 0);
-	if (!table->group && (complete || table->name))
+	if (!table->group)
 		printf("%sOptions:\n", complete ? "\n" : "");
 	for (; complete && table->name; table++) {
 		if (table->group)
@@ -583,7 +586,7 @@ static int options_help(const struct command *command, const struct option_entry
 		put_entry(table);
 	}
 	if (complete) {
-		put_entry(&help_entry);
+		put_entry(any ? &help_entry : &only_entry);
 	} else {
 		put_screen(table, false);
 		put_screen(table, true);

@@ -124,12 +124,17 @@ done
 # A group has options; nothing but a list of choices is wider than a terminal.
 for command in record report top trace watch export diff dump pack check setup help; do
 	{ "$MMTRACE" $command -h && "$MMTRACE" $command --help; } >out
-	! grep -qzE '\n[A-Z][A-Za-z ]*:\n\n' out && ! grep -v '|' out | grep -qE '^.{81}' || {
+	! grep -qzE '\n[A-Z][A-Za-z ]*:\n\n' out && ! grep -v '|' out | grep -qE '^.{81}| $' || {
 		echo "FAILED: mmtrace $command -h or --help:" >&2
 		cat out >&2
 		failed=1
 	}
 done
+"$MMTRACE" check -h >out
+"$MMTRACE" check --help | diff out - >&2 && ! grep -q 'on one screen' out || {
+	echo "FAILED: mmtrace check has no other options: $(cat out)" >&2
+	failed=1
+}
 "$MMTRACE" top -h >out
 grep -qE '^  -s, --sort unfreed\|[a-z|]*\|\.\.\.$' out || {
 	echo "FAILED: mmtrace top -h lists no figures: $(cat out)" >&2
