@@ -37,6 +37,7 @@ static const struct {
     {MMT_CLASS_THREAD_STACK, "[stack]", MIB, {.protection = RW, .growsdown = true}},
     {MMT_CLASS_THREAD_STACK, "[anon: glibc: pthread stack: 1234]", MIB, {.protection = RW}},
     {MMT_CLASS_HUGETLB, "", 4 * MIB, {.protection = RW, .hugetlb = 21}},
+    {MMT_CLASS_HUGETLB, "/SYSV00001234", 4 * MIB, {.protection = RW, .shared = true, .shm = true, .hugetlbfs = true}},
     {MMT_CLASS_HUGETLB, "/anon_hugepage (deleted)", 4 * MIB, {.protection = RW, .inode = 2}},
     {MMT_CLASS_JIT, "", MIB, {.protection = RX}},
     {MMT_CLASS_JIT, "/memfd:doublemapper (deleted)", MIB, {.protection = RW, .shared = true, .inode = 4}},

@@ -28,6 +28,8 @@ enum mmt_class classes_of_interval(const struct space_interval *interval, const 
 	const struct space_attributes *attributes = &interval->attributes;
 	bool executable = attributes->protection & PROT_EXEC, anonymous;
 
+	if (classes_is_hugetlb(attributes, path))
+		return MMT_CLASS_HUGETLB;
 	/* Shared anonymous memory is a file without a name to the kernel. */
 	if (attributes->shm || starts_with(path, "/SYSV") || starts_with(path, "[anon_shmem:") ||
 	    (attributes->shared && (starts_with(path, "/dev/zero") || starts_with(path, "//anon"))))
@@ -37,8 +39,6 @@ enum mmt_class classes_of_interval(const struct space_interval *interval, const 
 	if (attributes->stack || attributes->thread_stack || attributes->growsdown || starts_with(path, "[stack") ||
 	    starts_with(path, "[anon: glibc: pthread") || starts_with(path, "[anon:stack_and_tls"))
 		return MMT_CLASS_THREAD_STACK;
-	if (classes_is_hugetlb(attributes, path))
-		return MMT_CLASS_HUGETLB;
 	/* The .NET runtime maps its code twice: here to write it, there to run it. */
 	if (starts_with(path, "/memfd:doublemapper") || (executable && starts_with(path, "/memfd:")))
 		return MMT_CLASS_JIT;
