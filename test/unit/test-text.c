@@ -1251,6 +1251,13 @@ START_TEST(headline_of_rows)
 	/* A small leak beside what grows more. */
 	rows[1].memory_bytes = 10 << 20;
 	ck_assert_str_eq(mmt_report_headline(&report), "GROWING");
+	/* Memory that keeps growing, as a heap does, and a program that shrank, or commands that ended. */
+	rows[1].verdict = MMT_ROW_KEEPS_GROWING;
+	rows[1].memory_bytes = 40 << 20;
+	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
+	ck_assert_str_eq(mmt_report_headline(&report), "GROWING");
+	report.growth.end_bytes = 1 << 19;
+	ck_assert_str_eq(mmt_report_headline(&report), "UNDECIDED");
 	rows[1].memory_bytes = 0;
 	ck_assert(!mmt_report_has_leak(&report));
 }

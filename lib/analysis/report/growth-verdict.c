@@ -558,10 +558,12 @@ bool mmt_report_has_nothing_to_see(const struct mmt_report *report)
 bool mmt_report_goes_by_rows(const struct mmt_report *report)
 {
 	enum mmt_verdict verdict = report->growth.verdict;
-	int64_t leaking_bytes = (int64_t)mmt_report_first_leak(report).memory_bytes;
+	const struct mmt_cause leak = mmt_report_first_leak(report);
+	int64_t leaking_bytes = (int64_t)leak.memory_bytes, change = mmt_growth_change(&report->growth);
 
+	/* What has shrunk so far is not growing. */
 	return (verdict == MMT_VERDICT_GROWING || verdict == MMT_VERDICT_TOO_SHORT) && leaking_bytes &&
-	       leaking_bytes >= mmt_growth_change(&report->growth) / LEAK_SHARE;
+	       leaking_bytes >= change / LEAK_SHARE && (change > 0 || leak.verdict != MMT_ROW_KEEPS_GROWING);
 }
 
 const char *mmt_verdict_headline(enum mmt_verdict verdict)
