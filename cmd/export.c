@@ -17,9 +17,10 @@ struct export_settings {
 	const struct mmt_report *report; /* what is written */
 	const struct mmt_export_format *format;
 	enum mmt_weight weight;
-	int by; /* place in its words */
-	const char *output; /* NULL: standard output */
-	char *own_output;   /* a name that the user did not choose; owned */
+	int by;		     /* place in its words */
+	const char *output;  /* NULL: standard output */
+	const char *service; /* NULL: not given */
+	char *own_output;    /* a name that the user did not choose; owned */
 	int format_place;
 	bool format_given, weight_given;
 	const char *format_names[FORMATS_MAX + 1];
@@ -45,7 +46,7 @@ static struct mmt_error *write_exported(const void *context, FILE *stream)
 {
 	const struct export_settings *settings = context;
 
-	return mmt_export(settings->report, settings->format->name, settings->weight, stream);
+	return mmt_export(settings->report, settings->format->name, settings->weight, settings->service, stream);
 }
 
 static int run_export(const struct command *command, struct export_settings *settings)
@@ -171,6 +172,9 @@ static int take_arguments(const struct command *command, struct export_settings 
 	if (settings->weight_given && !settings->format->weighted)
 		return message_usage(command, "--weight needs --format folded: %s contains all figures",
 				     settings->format->name);
+	if (settings->service && !settings->format->labelled)
+		return message_usage(command, "--service needs --format rows or pprof: %s does not name services",
+				     settings->format->name);
 	if (settings->output)
 		return check_name(command, settings);
 	if (!isatty(STDOUT_FILENO))
@@ -201,6 +205,8 @@ int cmd_export(const struct command *command, int argc, char **argv)
 		   .given = &settings.weight_given),
 	    OPTION(0, "by", NULL, &settings.by, "stack|touch",
 		   "who mapped memory (default), or whose page faults brought it in", .choices = keys),
+	    OPTION(0, "service", value_string, &settings.service, "NAME",
+		   "the name of the service in rows and pprof (default: the unit of systemd)"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTIONS_END,
 	};

@@ -16,6 +16,7 @@ struct mmt_export_format {
 	bool suffix_needed;	 /* the viewer opens no file whose name ends otherwise */
 	const char *viewer;	 /* a command that opens the file named after it; NULL: see the description */
 	bool weighted;		 /* uses the weight */
+	bool labelled;		 /* names the service */
 	bool only_made;		 /* leaves out memory mapped before the window and made accessible in it */
 	uint32_t lifetime_steps; /* minimum for mmt_report_options.lifetime_steps */
 };
@@ -23,9 +24,10 @@ struct mmt_export_format {
 /* All formats; *count_ret may be NULL. Static. */
 MMT_PUBLIC const struct mmt_export_format *mmt_export_formats(size_t *count_ret);
 
-/* `format` is the name of one of the formats. The report must be by stack, or by touch for formats
+/* `format` is the name of one of the formats; `service` is the name of what was recorded, for formats that are
+ * `labelled`; NULL: the unit of each process. The report must be by stack, or by touch for formats
  * without `only_made`, and have lifetimes (mmt_report_options.lifetime_steps). The stream is not flushed; the caller
  * checks for write errors with ferror(). MMT_ERROR_INVALID: no such format, or the report is of another kind or has no
  * lifetimes. Several threads may export the same report, each to its own stream. */
 MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight,
-					FILE *stream) MMT_MUST_CHECK;
+					const char *service, FILE *stream) MMT_MUST_CHECK;

@@ -133,7 +133,7 @@ static const struct mmt_text_options terminal = {.width = 80};
 
 static void export(const struct mmt_report *report, const char *format, FILE *stream)
 {
-	require(mmt_export(report, format, MMT_WEIGHT_MEMORY, stream));
+	require(mmt_export(report, format, MMT_WEIGHT_MEMORY, NULL, stream));
 }
 
 static void write_texts(struct mmt_report *report, FILE *stream)

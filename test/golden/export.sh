@@ -110,7 +110,7 @@ for format in "${formats[@]}"; do
 	on_terminal export -f "$format" -o "$name" "'$data/more.data'"
 	[ ! -s messages ] || complain "on a terminal, $format with -o: $(cat messages)"
 done
-[ "$(echo more.*)" = 'more.firefox.json more.folded more.heaptrack.gz more.html more.pb.gz more.pftrace' ] ||
+[ "$(echo more.*)" = 'more.firefox.json more.folded more.heaptrack.gz more.html more.ndjson more.pb.gz more.pftrace' ] ||
 	complain "on a terminal: $(echo more.*)"
 on_terminal export -f folded -o - "'$data/more.data'"
 cmp -s messages more.folded || complain "-o - on a terminal: $(cat messages)"
@@ -119,6 +119,22 @@ says 'wrote mmtrace.folded'
 
 run 2 export -f pprof --weight count -o file "$data/more.data"
 says 'pprof contains all figures'
+run 2 export -f folded --service web "$data/more.data"
+says '--service needs --format rows or pprof'
+
+# Rows: labels of the file, sums of the report.
+run 0 export -f rows --service web "$data/more.data"
+jq -se 'length > 1 and all(.service_name == "web" and .host_name == "golden" and .executable_name == "leak-static")' output >/dev/null ||
+	complain "labels of rows: $(cat output)"
+"$MMTRACE" report --json "$data/more.data" >report.json
+for figure in unfreed_bytes allocated_bytes freed_bytes; do
+	[ "$(jq -s "map(.$figure) | add" output)" = "$(jq "[.groups[].$figure] | add" report.json)" ] || complain "rows: sum of $figure"
+done
+[ "$(jq -r .stack_id output | sort)" = "$(jq -r '.groups[].identity' report.json | sort)" ] || complain "rows: identities"
+grep -E '0x7f|/' output && complain "rows have addresses or paths"
+"$MMTRACE" export -f rows "$data/perf.data" | jq -se 'length > 0 and all(.start_time == null)' >/dev/null ||
+	complain "rows of a recording without a time"
+
 run 2 export -f flamegraph "$data/more.data"
 says 'folded'
 run 2 export "$data/more.data"

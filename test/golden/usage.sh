@@ -101,7 +101,7 @@ refuse 2 " export: --format svg was removed; use html, whose page saves its grap
 # Only of the commands that had them, and an option is not a value.
 refuse 2 " record: unknown option --at" record --at 1h
 refuse 2 " check: unknown option --massif" check --massif
-refuse 2 " export: --format: 'at' is not folded|pprof|firefox|heaptrack|perfetto|html" export -f at
+refuse 2 " export: --format: 'at' is not folded|pprof|firefox|heaptrack|perfetto|rows|html" export -f at
 refuse 2 " export: unknown option --massif" export --massif
 moment="a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"
 for text in yesterday 2026-13-01T10:00 2026-11-31T10:00 24:00 10:60 10:12:60 10:1x mark:x 1600-01-01T10:00; do

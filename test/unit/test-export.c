@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "base/compression.h"
+#include "base/limits.h"
 #include "base/vector.h"
 #include "output/export/export-report.h"
 #include "support/suite.h"
@@ -151,7 +152,7 @@ static char *export_report(const struct mmt_report *report, const char *format, 
 	FILE *stream = open_memstream(&text, size_ret);
 
 	ck_assert_ptr_nonnull(stream);
-	ck_assert_ptr_null(mmt_export(report, format, weight, stream));
+	ck_assert_ptr_null(mmt_export(report, format, weight, NULL, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	return text;
 }
@@ -594,60 +595,233 @@ START_TEST(long_name)
 }
 END_TEST
 
-/* Containers and services have a label; what names users, sessions and PIDs has none. */
+/* Containers, pods and services have labels; what names users, sessions and PIDs has none. */
 START_TEST(control_groups)
 {
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define POD "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
+#define POD_ "1b4e28ba_2fa1_11d2_883f_0016d3cca427"
+#define LONG "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 	static const struct {
-		const char *path, *label;
+		const char *path, *service, *container, *pod;
 	} cases[] = {
-	    {"/system.slice/docker-" ID ".scope", ID},
-	    {"/kubepods/burstable/podc0ffee/" ID, ID},
-	    {"/docker/" ID "/system.slice/nginx.service", "nginx.service"},
-	    {"/system.slice/nginx.service/workers", "nginx.service"},
-	    {"/system.slice/system-postgresql.slice/postgresql@15-main.service", "postgresql@.service"},
-	    {"/user.slice/user-1000.slice/user@1000.service/app.slice/run-4711.service", "user@.service"},
-	    {"/user.slice/user-1000.slice/session-3.scope", NULL},
-	    {"/run-p4711.service", NULL},
-	    {"", NULL},
+	    {"/system.slice/docker-" ID ".scope", "", ID, ""},
+	    {"/docker/" ID, "", ID, ""},
+	    {"/docker/" ID "/system.slice/nginx.service", "nginx.service", ID, ""},
+	    {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container", "", ID, ""},
+	    {"/kubepods/burstable/pod" POD "/" ID, "", ID, POD},
+	    {"/kubepods/pod00112233445566778899aabbccddeeff/" ID, "", ID, "00112233445566778899aabbccddeeff"},
+	    {"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" POD_ ".slice/cri-containerd-" ID
+	     ".scope",
+	     "", ID, POD},
+	    {"/kubepods.slice/kubepods-pod" POD_ ".slice/crio-" ID ".scope", "", ID, POD},
+	    {"/system.slice/containerd.service/kubepods-burstable-pod" POD_ ".slice:cri-containerd:" ID, "", ID, POD},
+	    {"/../../kubepods-pod" POD_ ".slice/cri-containerd-" ID ".scope", "", ID, POD},
+	    {"/docker/" ID "/kubelet/kubepods/pod" POD "/f" ID, "", ID, POD},
+	    {"/kubepods/burstable/podc0ffee/" ID "0", "", "", ""},
+	    {"/kubepods/pod" POD "0/pod" POD "-1/pod1b4e28ba2fa111d2-883f-0016-d3cc-a427/pod-/pod", "", "", POD},
+	    {"/system.slice/nginx.service/workers", "nginx.service", "", ""},
+	    {"/system.slice/system-postgresql.slice/postgresql@15-main.service", "postgresql@.service", "", ""},
+	    {"/user.slice/user-1000.slice/user@1000.service/app.slice/run-4711.service", "user@.service", "", ""},
+	    {"/a;b\x1b[31m\xff\n\"\\<.service", "a;b\x1b[31m\xff\n\"\\<.service", "", ""},
+	    {"/" LONG LONG LONG LONG ".service", "", "", ""},
+	    {"/user.slice/user-1000.slice/session-3.scope", "", "", ""},
+	    {"/run-p4711.service", "", "", ""},
+	    {"", "", "", ""},
 	};
-	struct mmt_process in_group = {.pid = 7, .name = "p", .control_group = cases[_i].path};
+	struct export_group_labels labels;
+
+	ck_assert_uint_eq(sizeof(cases) / sizeof(*cases), 21);
+	export_group_labels(cases[_i].path, &labels);
+	ck_assert_str_eq(labels.service, cases[_i].service);
+	ck_assert_str_eq(labels.container, cases[_i].container);
+	ck_assert_str_eq(labels.pod, cases[_i].pod);
+}
+END_TEST
+
+START_TEST(pprof_has_labels)
+{
+	struct mmt_process in_group = {.pid = 7, .name = "p", .control_group = "/kubepods/pod" POD "/" ID};
 	struct mmt_report report = hostile_report();
 	size_t size, plain_size;
-	char *text, *plain, *key;
+	char *text, *plain;
 
 	report.processes = &in_group;
 	text = export_report(&report, "pprof", MMT_WEIGHT_UNFREED, &size);
 	plain = inflate_all(text, size, &plain_size);
-	key = memmem(plain, plain_size,
-		     "\x06"
-		     "cgroup",
-		     7);
-	ck_assert_int_eq(!key, !cases[_i].label);
-	if (key)
-		ck_assert_uint_eq((uint8_t)key[8], strlen(cases[_i].label));
-	if (key)
-		ck_assert_mem_eq(key + 9, cases[_i].label, strlen(cases[_i].label));
-	ck_assert_ptr_null(memmem(plain, plain_size, "4711", 4));
+	ck_assert_ptr_nonnull(memmem(plain, plain_size, "k8s_pod_uid", 11));
+	ck_assert_ptr_nonnull(memmem(plain, plain_size, ID, 64));
+	ck_assert_ptr_null(memmem(plain, plain_size, "service_name", 12));
 	free(plain);
 	free(text);
+}
+END_TEST
+
+/* The rows of a report, as an array; each is a line. */
+static json_t *rows_of(const struct mmt_report *report)
+{
+	size_t size;
+	char *text = export_report(report, "rows", MMT_WEIGHT_UNFREED, &size);
+	json_t *result = json_array();
+
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		json_t *row = json_loads(line, 0, NULL);
+
+		ck_assert_msg(json_is_object(row), "%s", line);
+		json_array_append_new(result, row);
+	}
+	free(text);
+	return result;
+}
+
+static void check_row(const json_t *row, const char *key, const char *expected)
+{
+	const json_t *value = json_object_get(row, key);
+
+	ck_assert_ptr_nonnull(value);
+	if (expected)
+		ck_assert_str_eq(json_string_value(value) ? json_string_value(value) : "(no text)", expected);
+	else
+		ck_assert_msg(json_is_null(value), "%s is not null", key);
+}
+
+static void check_number(const json_t *row, const char *key, long long expected)
+{
+	ck_assert_int_eq(json_integer_value(json_object_get(row, key)), expected);
+}
+
+/* Two workers of a service, and another one in a container, with the same stack: two rows. */
+START_TEST(rows_of_workers)
+{
+	static const struct mmt_process_readings readings = {.end_resident_bytes = 100};
+	static const struct mmt_control_group group = {
+	    .path = "/sys/fs/cgroup/system.slice/app.service",
+	    .end_ns = 1,
+	    .end = {[MMT_GROUP_LIMIT] = 5000, [MMT_GROUP_HIGH] = MMT_UNKNOWN}};
+	struct mmt_process processes[3] = {
+	    {.pid = 11, .program = "/opt/app (deleted)", .control_group = "/system.slice/app.service"},
+	    {.pid = 12, .program = "/opt/app", .control_group = "/system.slice/app.service", .readings = &readings},
+	    {.pid = 13, .program = "/opt/app", .control_group = "/docker/" ID},
+	};
+	struct mmt_row row = {.id = 1,
+			      .identity = 0xabc,
+			      .frames = stack,
+			      .frame_count = 3,
+			      .memory_bytes = 100,
+			      .verdict = MMT_ROW_LEAK,
+			      .bytes_per_minute = 1000};
+	struct mmt_part workers[3] = {{0}};
+	struct mmt_report report = hostile_report();
+	json_t *result, *first, *second;
+
+	for (size_t i = 0; i < 3; i++)
+		workers[i] = (struct mmt_part){.process = i,
+					       .unfreed_bytes = 30 + 5 * i,
+					       .unfreed_count = 1,
+					       .allocated_bytes = 40,
+					       .resident_bytes = i == 2 ? 20 : 40};
+	report.host = "web-1";
+	report.rows = &row;
+	report.row_count = 1;
+	report.processes = processes;
+	report.process_count = 3;
+	report.parts = workers;
+	report.part_count = 3;
+	report.limiting_group = &group;
+	result = rows_of(&report);
+	ck_assert_uint_eq(json_array_size(result), 2);
+	first = json_array_get(result, 0);
+	second = json_array_get(result, 1);
+	check_row(first, "start_time", "2023-11-14T22:13:20.000Z");
+	check_row(first, "host_name", "web-1");
+	check_row(first, "service_name", "app.service");
+	check_row(first, "executable_name", "app");
+	check_row(first, "container_id", NULL);
+	check_row(first, "stack_id", "0000000000000abc");
+	check_row(first, "verdict", "leak");
+	check_number(first, "processes", 2);
+	check_number(first, "process_resident_bytes", 100);
+	check_number(first, "group_limit_bytes", 5000);
+	check_number(first, "unfreed_bytes", 65);
+	check_number(first, "unfreed_count", 2);
+	check_number(first, "resident_bytes", 80);
+	check_number(first, "allocated_bytes", 80);
+	check_number(first, "bytes_per_minute", 800);
+	check_number(first, "unnamed_frames", 2);
+	check_row(second, "service_name", "app");
+	check_row(second, "container_id", ID);
+	check_row(second, "process_resident_bytes", NULL);
+	check_row(second, "group_limit_bytes", NULL);
+	check_number(second, "unfreed_bytes", 40);
+	check_number(second, "bytes_per_minute", 200);
+	/* No path, PID or address. */
+	ck_assert_str_eq(json_string_value(json_array_get(json_object_get(second, "stack"), 1)), "plain.so+0x1234");
+	ck_assert_str_eq(json_string_value(json_array_get(json_object_get(second, "stack"), 2)), "[unknown]");
+	json_decref(result);
+}
+END_TEST
+
+START_TEST(rows_of_hostile_names)
+{
+	struct mmt_report report = hostile_report();
+	json_t *result;
+
+	report.host = HOSTILE;
+	result = rows_of(&report);
+	ck_assert_uint_eq(json_array_size(result), 2);
+	check_row(json_array_get(result, 0), "host_name", "a;b\x1b[31m\\xff\n\"\\</script>\u202e 7");
+	check_number(json_array_get(result, 0), "committed_bytes", 316);
+	check_row(json_array_get(result, 1), "executable_build_id", NULL);
+	json_decref(result);
+}
+END_TEST
+
+/* What is beyond the limit is in one row, with its bytes. */
+START_TEST(rows_are_bounded)
+{
+	enum { MORE = LIMIT_EXPORT_ROWS + 50 };
+	static struct mmt_row many[MORE];
+	static struct mmt_part many_parts[MORE];
+	struct mmt_report report = hostile_report();
+	json_t *result, *other;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < MORE; i++) {
+		many[i] =
+		    (struct mmt_row){.id = (uint32_t)i + 1, .identity = i + 1, .bytes_per_minute = MMT_RATE_UNKNOWN};
+		many_parts[i] = (struct mmt_part){.row = i, .unfreed_bytes = i, .resident_bytes = i};
+	}
+	report.rows = many;
+	report.row_count = MORE;
+	report.parts = many_parts;
+	report.part_count = MORE;
+	result = rows_of(&report);
+	ck_assert_uint_eq(json_array_size(result), LIMIT_EXPORT_ROWS + 1);
+	for (size_t i = 0; i <= LIMIT_EXPORT_ROWS; i++)
+		sum += (uint64_t)json_integer_value(json_object_get(json_array_get(result, i), "unfreed_bytes"));
+	ck_assert_uint_eq(sum, MORE * (MORE - 1) / 2);
+	other = json_array_get(result, LIMIT_EXPORT_ROWS);
+	check_row(other, "stack_id", "other");
+	check_row(other, "verdict", NULL);
+	check_number(other, "resident_bytes", 50 * 49 / 2);
+	json_decref(result);
 }
 END_TEST
 
 START_TEST(invalid_requests_are_refused)
 {
 	struct mmt_report report = hostile_report();
-	struct mmt_error *error = mmt_export(&report, "flamegraph", MMT_WEIGHT_MEMORY, stdout);
+	struct mmt_error *error = mmt_export(&report, "flamegraph", MMT_WEIGHT_MEMORY, NULL, stdout);
 
 	ck_assert_str_eq(error->message, "unknown format 'flamegraph'");
 	mmt_error_destroy(error);
 	report.by = MMT_BY_FUNCTION;
-	error = mmt_export(&report, "folded", MMT_WEIGHT_MEMORY, stdout);
+	error = mmt_export(&report, "folded", MMT_WEIGHT_MEMORY, NULL, stdout);
 	ck_assert_int_eq(error->code, MMT_ERROR_INVALID);
 	mmt_error_destroy(error);
 	report = hostile_report();
 	report.lifetime_step_ns = 0;
-	error = mmt_export(&report, "folded", MMT_WEIGHT_MEMORY, stdout);
+	error = mmt_export(&report, "folded", MMT_WEIGHT_MEMORY, NULL, stdout);
 	ck_assert_int_eq(error->code, MMT_ERROR_INVALID);
 	mmt_error_destroy(error);
 }
@@ -665,7 +839,8 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, window_has_its_marks, 0, 2);
 	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);
-	tcase_add_loop_test(tests, control_groups, 0, 9);
+	tcase_add_loop_test(tests, control_groups, 0, 21);
+	tcase_add_tests(tests, pprof_has_labels, rows_of_workers, rows_of_hostile_names, rows_are_bounded);
 	tcase_add_test(tests, invalid_requests_are_refused);
 	return suite;
 }

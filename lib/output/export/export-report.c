@@ -50,13 +50,15 @@ static struct mmt_error *export_folded(const struct export *export, FILE *stream
 	FORMAT(folded, false, "flamegraph.pl, inferno and speedscope.app", .suffix = ".folded", .weighted = true,      \
 	       .lifetime_steps = SUMS_ONLY)                                                                            \
 	FORMAT(pprof, true, "go tool pprof, Pyroscope, Perfetto, speedscope", .suffix = ".pb.gz",                      \
-	       .viewer = "go tool pprof -http=:", .binary = true, .lifetime_steps = SUMS_ONLY)                         \
+	       .viewer = "go tool pprof -http=:", .labelled = true, .binary = true, .lifetime_steps = SUMS_ONLY)       \
 	FORMAT(firefox, false, "profiler.firefox.com", .suffix = ".firefox.json", .only_made = true,                   \
 	       .lifetime_steps = TIMES)                                                                                \
 	FORMAT(heaptrack, true, "heaptrack_gui", .suffix = ".heaptrack.gz", .suffix_needed = true,                     \
 	       .viewer = "heaptrack_gui", .binary = true, .only_made = true, .lifetime_steps = TIMES)                  \
 	FORMAT(perfetto, false, "ui.perfetto.dev", .suffix = ".pftrace", .binary = true, .only_made = true,            \
 	       .lifetime_steps = TIMES)                                                                                \
+	FORMAT(rows, false, "databases: ClickHouse, DuckDB", .suffix = ".ndjson", .labelled = true,                    \
+	       .lifetime_steps = SUMS_ONLY)                                                                            \
 	FORMAT(html, false, "any browser", .suffix = ".html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
 
 #define DESCRIBE(name_, gzip_, opens_, ...) {#name_, opens_, __VA_ARGS__},
@@ -243,9 +245,10 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 	return value;
 }
 
-struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight, FILE *stream)
+struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight,
+			     const char *service, FILE *stream)
 {
-	struct export export = {.report = report, .weight = weight};
+	struct export export = {.report = report, .weight = weight, .service = service};
 	struct mmt_error *error = NULL;
 	size_t number = 0;
 
@@ -261,7 +264,8 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const char *format
 				    report->input);
 	if (report->by == MMT_BY_TOUCH && formats[number].only_made)
 		return error_create(MMT_ERROR_INVALID,
-				    "%s shows what was mapped when: use folded, pprof or html for what was touched",
+				    "%s shows what was mapped when: use folded, pprof, rows or html for what was "
+				    "touched",
 				    format);
 	for (size_t i = 0; !error && i < report->module_count; i++) {
 		uint32_t path = intern_put_string(&export.paths, report->modules[i].path);

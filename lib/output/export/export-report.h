@@ -3,6 +3,7 @@
  * export-report.h, add a row to the table in export-report.c, and describe it in mmtrace-export(1). */
 #pragma once
 
+#include <limits.h>
 #include <mmtrace/export.h>
 
 #include "base/bytes.h"
@@ -22,6 +23,19 @@ const struct mmt_frame *export_origin(const struct mmt_row *row);
 	"posix_memalign|free)|sysmalloc(_mmap)?|_int_(malloc|realloc|memalign)|_mid_memalign|"                         \
 	"__(default|glibc)_morecore|operator new(\\[\\])?|runtime\\.(mallocgc|newobject|makeslice|growslice|sysMmap)|" \
 	"([a-z./]*/)?(syscall|unix)\\.([mM]map|(Raw)?Syscall6?)"
+
+#define EXPORT_CONTAINER_BYTES 65
+#define EXPORT_POD_BYTES 37
+
+/* Labels of a process from its control group, which hosts have in common as far as possible; "": none. Viewers make a
+ * series of each, so what has users and PIDs in its name, such as sessions and transient units, is no service. */
+struct export_group_labels {
+	char service[NAME_MAX + sizeof(".service")]; /* a unit of systemd, without its instance */
+	char container[EXPORT_CONTAINER_BYTES];	     /* ID */
+	char pod[EXPORT_POD_BYTES];		     /* UID in Kubernetes */
+};
+
+void export_group_labels(const char *path, struct export_group_labels *labels);
 
 /* "demo (3074)". */
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);
@@ -127,6 +141,7 @@ struct export
 {
 	const struct mmt_report *report;
 	enum mmt_weight weight;
+	const char *service;	     /* instead of that of the control group; NULL: none */
 	struct export_events events; /* for formats that need times; as are: */
 	struct export_levels levels;
 	struct intern paths; /* of the report's modules */
@@ -152,4 +167,4 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 
 /* One function for each format, in a file of its name; short ones are beside the table. */
 typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
-export_function export_pprof, export_firefox, export_heaptrack, export_perfetto;
+export_function export_pprof, export_firefox, export_heaptrack, export_perfetto, export_rows;

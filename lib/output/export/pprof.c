@@ -3,7 +3,6 @@
  * last. Values: allocations and bytes since the start of the window, committed and resident bytes, and unfreed mappings
  * and bytes. The default value is the last one, because some viewers show that. Field 15 (doc_url) makes Perfetto
  * reject a file. */
-#include <limits.h>
 #include <inttypes.h>
 
 #include "base/limits.h"
@@ -32,8 +31,6 @@ enum location_field { LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_ADDRESS
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
 
-#define SERVICE ".service"
-#define CONTAINER_ID_BYTES 64
 #define MEMORY_LIMIT (1ull << 47) /* addresses are those of the file, so all mappings are one as large */
 
 struct pprof {
@@ -199,30 +196,18 @@ static void put_label(struct pprof *pprof, const char *key, const char *text, in
 	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-/* The control group as a service: the ID of a container, or the unit of a systemd service, without its instance. Other
- * rows have no label, because viewers make a series of each: sessions and transient units have users and PIDs in
- * their names. */
-static void put_control_group(struct pprof *pprof, const char *path)
+static void put_group_labels(struct pprof *pprof, const struct mmt_process *process)
 {
-	char label[NAME_MAX + sizeof(SERVICE)] = "";
-	size_t length;
+	const char *service = pprof->export->service;
+	struct export_group_labels labels;
 
-	for (const char *name = path; *name; name += length + (name[length] == '/')) {
-		size_t stem, id = 0;
-
-		length = strcspn(name, "/");
-		stem = strcspn(name, "@/");
-		while (id < length && strspn(name + id, "0123456789abcdef") < CONTAINER_ID_BYTES)
-			id++;
-		if (id < length)
-			snprintf(label, sizeof(label), "%.*s", CONTAINER_ID_BYTES, name + id);
-		else if (length > strlen(SERVICE) && length <= NAME_MAX && strncmp(name, "run-", 4) != 0 &&
-			 !memcmp(name + length - strlen(SERVICE), SERVICE, strlen(SERVICE)))
-			snprintf(label, sizeof(label), "%.*s%s", (int)(stem < length ? stem + 1 : length), name,
-				 stem < length ? SERVICE : "");
-	}
-	if (*label)
-		put_label(pprof, "cgroup", label, 0);
+	export_group_labels(process->control_group ? process->control_group : "", &labels);
+	if (service || *labels.service)
+		put_label(pprof, "service_name", service ? service : labels.service, 0);
+	if (*labels.container)
+		put_label(pprof, "container_id", labels.container, 0);
+	if (*labels.pod)
+		put_label(pprof, "k8s_pod_uid", labels.pod, 0);
 }
 
 static void put_value(struct buffer *values, uint64_t value)
@@ -256,8 +241,7 @@ static void put_samples(struct pprof *pprof)
 		 */
 		put_label(pprof, "comm", process->name ? process->name : "", 0);
 		put_label(pprof, "pid", NULL, process->pid);
-		if (process->control_group)
-			put_control_group(pprof, process->control_group);
+		put_group_labels(pprof, process);
 		if (part->thread.tid) {
 			put_label(pprof, "thread", part->thread.name ? part->thread.name : "", 0);
 			put_label(pprof, "tid", NULL, part->thread.tid);
@@ -302,6 +286,10 @@ static void put_head(struct pprof *pprof)
 		put_number(pprof, PROFILE_TIME_NANOS, report->start_realtime_ns + (report->to_ns - report->start_ns));
 	put_number(pprof, PROFILE_DURATION_NANOS, report->to_ns - report->from_ns);
 	put_number(pprof, PROFILE_COMMENT, string_id(pprof, report->input));
+	if (report->host && *report->host) {
+		snprintf(text, sizeof(text), "host_name=%s", report->host);
+		put_number(pprof, PROFILE_COMMENT, string_id(pprof, text));
+	}
 	if (completeness->lost_events) {
 		snprintf(text, sizeof(text), "%" PRIu64 " events were lost", completeness->lost_events);
 		put_number(pprof, PROFILE_COMMENT, string_id(pprof, text));
