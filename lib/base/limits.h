@@ -102,7 +102,7 @@
 #define LIMIT_HTML_READINGS 1000	    /* Points of RSS on a page: as many as a screen has columns */
 #define LIMIT_PERFETTO_REGIONS 1000	    /* Regions of an export */
 #define LIMIT_EXPORT_BYTES (64u << 20)	    /* A table of an export: strings, frames, ...; more is an error */
-#define LIMIT_EXPORT_ROWS 200		    /* Stacks in rows for databases, of a host and interval; the rest is summed */
+#define LIMIT_EXPORT_ROWS 200		    /* Stacks, and executables, in rows for databases; the rest is summed */
 
 /* ELF files, debug information, JIT code: beyond these, a name, line or rule is missing. No compiler comes near. */
 

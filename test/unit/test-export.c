@@ -808,6 +808,36 @@ START_TEST(rows_are_bounded)
 }
 END_TEST
 
+/* Nor do many executables make many rows. */
+START_TEST(executables_are_bounded)
+{
+	enum { MORE = 2 * LIMIT_EXPORT_ROWS };
+	static struct mmt_process many[MORE];
+	static struct mmt_part many_parts[2 * MORE];
+	static char names[MORE][8];
+	struct mmt_row both[] = {{.id = 1, .identity = 1}, {.id = 2, .identity = 2}};
+	struct mmt_report report = hostile_report();
+	json_t *result;
+
+	for (size_t i = 0; i < MORE; i++) {
+		snprintf(names[i], sizeof(names[i]), "p%zu", i);
+		many[i] = (struct mmt_process){.pid = 1, .name = names[i]};
+		many_parts[i] = (struct mmt_part){.row = 0, .process = i, .resident_bytes = 1 + i};
+		many_parts[MORE + i] = (struct mmt_part){.row = 1, .process = i, .resident_bytes = 1};
+	}
+	report.rows = both;
+	report.processes = many;
+	report.process_count = MORE;
+	report.parts = many_parts;
+	report.part_count = 2 * MORE;
+	result = rows_of(&report);
+	ck_assert_uint_le(json_array_size(result), 2 * LIMIT_EXPORT_ROWS);
+	check_row(json_array_get(result, 0), "service_name", "other");
+	check_number(json_array_get(result, 0), "processes", LIMIT_EXPORT_ROWS + 1);
+	json_decref(result);
+}
+END_TEST
+
 START_TEST(invalid_requests_are_refused)
 {
 	struct mmt_report report = hostile_report();
@@ -840,7 +870,8 @@ Suite *test_suite(void)
 	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);
 	tcase_add_loop_test(tests, control_groups, 0, 21);
-	tcase_add_tests(tests, pprof_has_labels, rows_of_workers, rows_of_hostile_names, rows_are_bounded);
+	tcase_add_tests(tests, pprof_has_labels, rows_of_workers, rows_of_hostile_names, executables_are_bounded,
+			rows_are_bounded);
 	tcase_add_test(tests, invalid_requests_are_refused);
 	return suite;
 }

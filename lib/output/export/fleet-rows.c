@@ -83,6 +83,11 @@ static void add_process(struct fleet_rows *rows, const struct mmt_process *proce
 	labels->service = export->service      ? string_id(rows, export->service)
 			  : *from_path.service ? string_id(rows, from_path.service)
 					       : labels->executable;
+	if (rows->groups.count + 1 >= LIMIT_EXPORT_ROWS &&
+	    intern_find(&rows->labels, labels, sizeof(*labels)) == INTERN_NONE) {
+		labels->service = labels->executable = string_id(rows, "other");
+		labels->container = labels->pod = labels->build_id = string_id(rows, "");
+	}
 	if (export_is_new(&rows->labels, labels, sizeof(*labels), &number, &rows->failed))
 		rows->failed |= !vector_push(&rows->groups, added);
 	rows->failed |= !vector_push(&rows->group_of, (uint32_t)number - 1);
@@ -192,7 +197,7 @@ static void put_row(struct fleet_rows *rows, const struct row_sum *sum)
 	document_unsigned(&document, "process_resident_bytes", group->resident_bytes);
 	document_unsigned(&document, "group_used_bytes", group->used_bytes);
 	document_unsigned(&document, "group_limit_bytes", group->limit_bytes);
-	document_string(&document, "by", report->by == MMT_BY_TOUCH ? "touch" : "stack");
+	document_string(&document, "attributed_by", report->by == MMT_BY_TOUCH ? "touch" : "stack");
 	snprintf(identity, sizeof(identity), "%016" PRIx64, row ? row->identity : 0);
 	document_string(&document, "stack_id", row ? identity : "other");
 	document_unsigned(&document, "unnamed_frames", unnamed);
