@@ -16,7 +16,7 @@ complain()
 }
 
 for page in mmtrace.1 mmtrace-record.1 mmtrace-report.1 mmtrace-diff.1 mmtrace-dump.1 mmtrace.3 mmtrace-file.5 mmtrace-json.5 \
-	mmtrace-causes.7 mmtrace-containers.7 mmtrace-internals.7; do
+	mmtrace-causes.7 mmtrace-containers.7 mmtrace-fleet.7 mmtrace-internals.7; do
 	[[ -f man/$page ]] || complain "man/$page is missing"
 done
 

@@ -771,6 +771,7 @@ START_TEST(rows_of_hostile_names)
 	ck_assert_uint_eq(json_array_size(result), 2);
 	check_row(json_array_get(result, 0), "host_name", "a;b\x1b[31m\\xff\n\"\\</script>\u202e 7");
 	check_number(json_array_get(result, 0), "committed_bytes", 316);
+	check_row(json_array_get(result, 0), "start_time", "2023-11-14T22:13:20.000Z");
 	check_row(json_array_get(result, 1), "executable_build_id", NULL);
 	json_decref(result);
 }

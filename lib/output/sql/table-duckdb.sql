@@ -1,0 +1,31 @@
+-- The rows of `mmtrace export -f rows` in DuckDB. To load files, compressed or not:
+--   COPY mmtrace_rows FROM 'DIR/*.ndjson' (FORMAT json);
+CREATE TABLE IF NOT EXISTS mmtrace_rows (
+    start_time TIMESTAMP,
+    end_time TIMESTAMP,
+    host_name VARCHAR,
+    service_name VARCHAR,
+    container_id VARCHAR,
+    k8s_pod_uid VARCHAR,
+    executable_name VARCHAR,
+    executable_build_id VARCHAR,
+    processes BIGINT,
+    process_resident_bytes BIGINT,
+    group_used_bytes BIGINT,
+    group_limit_bytes BIGINT,
+    attributed_by VARCHAR,
+    stack_id VARCHAR,
+    unnamed_frames BIGINT,
+    class VARCHAR,
+    verdict VARCHAR,
+    unfreed_bytes BIGINT,
+    unfreed_count BIGINT,
+    committed_bytes BIGINT,
+    resident_bytes BIGINT,
+    allocated_bytes BIGINT,
+    allocated_count BIGINT,
+    freed_bytes BIGINT,
+    freed_count BIGINT,
+    bytes_per_minute BIGINT,
+    stack VARCHAR[]
+);
