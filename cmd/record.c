@@ -28,7 +28,7 @@
 /* The settings from the command line. */
 struct record_arguments {
 	struct mmt_record_options options;
-	struct value_pids pids, tids;
+	struct value_pids pids;
 	struct value_words names; /* command names of processes */
 	struct stop_conditions conditions;
 	bool quiet, raw, report, wait;
@@ -253,8 +253,8 @@ static void show_message(void *context, bool warning, const char *text)
 	message(record->command, "%s%s", warning ? "warning: " : "", text);
 }
 
-/* Prints the targets that were chosen by number and exist. */
-static void put_numbered(const char *kind, const pid_t *ids, size_t count)
+/* Prints the processes that were chosen by number and exist. */
+static void put_processes(const pid_t *ids, size_t count)
 {
 	size_t found = 0;
 
@@ -275,9 +275,9 @@ static void put_numbered(const char *kind, const pid_t *ids, size_t count)
 			fclose(stream);
 		fputs(found > 1 ? ", " : "", stderr);
 		mmt_write_escaped(name, stderr);
-		fprintf(stderr, *name ? " (%s %d" : "%s %d", kind, (int)ids[i]);
+		fprintf(stderr, *name ? " (pid %d" : "pid %d", (int)ids[i]);
 		inside = mmt_pid_in_container(ids[i]);
-		if (inside != ids[i] && !strcmp(kind, "pid"))
+		if (inside != ids[i])
 			fprintf(stderr, ", %d in its container", (int)inside);
 		fputs(*name ? ")" : "", stderr);
 	}
@@ -315,9 +315,7 @@ static void show_start(void *context)
 	if (!record->quiet && !is_followed(record->command)) {
 		fputs(options->wait_name ? "mmtrace record: waiting for a new " : "mmtrace record: recording ", stderr);
 		mmt_write_escaped(options->wait_name ? options->wait_name : "", stderr);
-		put_numbered("pid", options->pids, options->pid_count);
-		fputs(options->pid_count && options->tid_count ? ", " : "", stderr);
-		put_numbered("tid", options->tids, options->tid_count);
+		put_processes(options->pids, options->pid_count);
 		if (options->all_cpus)
 			fputs("every process", stderr);
 		if (options->cgroup) {
@@ -726,8 +724,6 @@ static int check_arguments(const struct command *command, struct record_argument
 	options->wait_name = given->wait ? given->names.items[0] : NULL;
 	options->pids = given->pids.items;
 	options->pid_count = given->pids.count;
-	options->tids = given->tids.items;
-	options->tid_count = given->tids.count;
 	options->command = *arguments ? arguments : NULL;
 	return -1;
 }
@@ -755,10 +751,6 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   .rare = true),
 	    OPTION(0, "tree", value_flag, &arguments->options.tree, NULL,
 		   "also record existing children, and the children of these; with -p or --comm", .rare = true),
-	    OPTION('t', "tid", value_pids, &arguments->tids, "TID[,TID...]",
-		   "attach to these threads only, and to those that they start; unmapping by other threads is not "
-		   "recorded",
-		   .rare = true),
 	    OPTION('a', "all-cpus", value_flag, &arguments->options.all_cpus, NULL,
 		   "record every process, now and later", .exact = true),
 	    OPTION('G', "cgroup", value_string, &arguments->options.cgroup, "PATH|ID",
@@ -809,8 +801,6 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(0, "no-madvise", value_flag, &arguments->options.no_madvise, NULL,
 		   "do not record calls of madvise that give memory back; cheaper for programs that make very many of "
 		   "them"),
-	    OPTION(0, "no-inherit", value_flag, &arguments->options.no_inherit, NULL,
-		   "do not record child processes; new threads are still recorded"),
 	    OPTION(
 		0, "scope", NULL, &arguments->options.scope, "auto|threads|cgroup|cpus",
 		"where to open the events; auto: for each thread, or in the control group or on the CPUs if there are "
@@ -846,7 +836,6 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	if (status < 0)
 		status = record(command, &arguments, argv);
 	free(arguments.pids.items);
-	free(arguments.tids.items);
 	free(arguments.names.items);
 	return status;
 }

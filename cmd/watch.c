@@ -111,13 +111,11 @@ static size_t make_command_line(struct watch *watch, const char *path, int fd)
 	const char *const own[] = {"-o", path, "--max-size", bytes_text, "--ready-fd", fd_text};
 	const char **words = watch->words;
 	size_t count = 0;
-	bool found = watch->cgroup || watch->all_cpus, inherits = true;
+	bool found = watch->cgroup || watch->all_cpus;
 
 	words[count++] = "record";
-	for (char **option = watch->options; *option; option++) {
+	for (char **option = watch->options; *option; option++)
 		words[count++] = *option;
-		inherits &= strcmp(*option, "--no-inherit") != 0;
-	}
 	memcpy(words + count, own, sizeof(own));
 	count += sizeof(own) / sizeof(*own);
 	snprintf(fd_text, sizeof(fd_text), "%d", fd);
@@ -130,7 +128,7 @@ static size_t make_command_line(struct watch *watch, const char *path, int fd)
 		found = true;
 	}
 	/* Children that these have forked since. */
-	if (watch->has_begun && watch->pids.count && inherits)
+	if (watch->has_begun && watch->pids.count)
 		words[count++] = "--tree";
 	for (size_t i = 0; i < watch->names.count; i++) {
 		pid_t *pids = NULL;

@@ -248,12 +248,12 @@ static bool skip_separator(const char **text)
 
 const char *value_pids(const char *text, void *pids)
 {
-	static const char *const expected = "a PID or TID, or a list of them such as 123,456 or '123 456'";
+	static const char *const expected = "a PID, or a list of them such as 123,456 or '123 456'";
 	uint64_t value = 0;
 
 	text += strspn(text, BLANKS);
 	if (!*text)
-		return "a PID or TID: the list is empty (`pidof` prints nothing if no such program runs)";
+		return "a PID: the list is empty (`pidof` prints nothing if no such program runs)";
 	while (*text) {
 		const char *refused;
 
@@ -382,6 +382,13 @@ static const struct other_option {
     {{"report", "export", "diff"}, "no-cache", "", "leave it out: names are not kept between reports", true},
     {{"record"}, "exact-order", "", "leave it out: the report orders racing calls by itself", true},
     {{"record"}, "check-exit", "", "--snapshot-interval checks a command more often", true},
+    {{"record"}, "tid", "", "use -p, and `mmtrace report --focus thread=TID`", true},
+    {{"record"}, "t", "", "use -p, and `mmtrace report --focus thread=TID`", true},
+    {{"record"},
+     "no-inherit",
+     "",
+     "leave it out; `mmtrace report --pid PID` shows a process without its children",
+     true},
     {{"record"}, "madvise", "", "calls of madvise that succeed are recorded without it", true},
     {{"report", "export"}, "at", "", "use --to", true},
     {{"help"}, "completion", "", "the completion scripts are installed with mmtrace", true},

@@ -56,7 +56,7 @@ struct option_entry {
 	/* Returns NULL, or a description of what is expected: value_count() and the like. */
 	const char *(*parse)(const char *text, void *value);
 	void *value;
-	/* NULL for flags. Shells complete files for "FILE", directories for "PATH", IDs for "PID" and "TID", and the
+	/* NULL for flags. Shells complete files for "FILE", directories for "PATH", IDs for "PID", and the
 	   words of "one|two"; with "]" at the end, as in "one|two[,...]", lists of them. */
 	const char *argument;
 	const char *help;

@@ -42,10 +42,6 @@ _mmtrace()
 		paths=(/proc/[0-9]*)
 		_mmtrace_offer -W "${paths[*]##*/}"
 		;;
-	TID*)
-		paths=(/proc/[0-9]*/task/*)
-		_mmtrace_offer -W "${paths[*]##*/}"
-		;;
 	FILE*)
 		compopt -o filenames 2>/dev/null
 		_mmtrace_offer -f

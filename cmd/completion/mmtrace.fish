@@ -7,10 +7,6 @@ function __mmtrace_command
     test "$words[2]" = "$argv[1]"
 end
 
-function __mmtrace_threads
-    string replace -rf '^/proc/[0-9]+/task/' '' /proc/*/task/*
-end
-
 # The arguments of `complete` for the value of an option, one a line.
 function __mmtrace_value
     # Words are in lower case; what is in brackets comes after them.
@@ -22,8 +18,6 @@ function __mmtrace_value
             printf '%s\n' -x -a "$words"
         case 'PID*'
             printf '%s\n' -x -a '(__fish_complete_pids)'
-        case 'TID*'
-            printf '%s\n' -x -a '(__mmtrace_threads)'
         case 'FILE*'
             printf '%s\n' -r -F
         case 'PATH*'

@@ -103,12 +103,10 @@ enum mmt_faults {
 };
 
 struct mmt_record_options {
-	/* Targets: processes and threads, all processes, a control group, or a command to start. A command can be
+	/* Targets: processes, all processes, a control group, or a command to start. A command can be
 	   combined with all_cpus or a control group; the recording then ends with the command. */
 	const pid_t *pids;
 	size_t pid_count;
-	const pid_t *tids; /* threads, and what they start; other threads of their processes count as missed */
-	size_t tid_count;
 	bool all_cpus;	    /* all processes of the system */
 	const char *cgroup; /* all processes in it and below: its directory, or its path below the mount point; NULL:
 			       none */
@@ -131,8 +129,7 @@ struct mmt_record_options {
 	bool lean; /* no callchains, so that stacks end with the dump, and no MMAP2 records of data mappings; not with
 		      MMT_CALL_GRAPH_FP */
 	bool no_compress; /* write uncompressed records, for tools that cannot read others: a much larger file */
-	bool tree;	  /* also record all existing descendants of the targets; not with no_inherit */
-	bool no_inherit;  /* do not record child processes; new threads are still recorded */
+	bool tree;	  /* also record all existing descendants of the targets */
 	/* Interval at which mmtrace reads the mappings of all processes, for checks, and which of their pages are
 	   resident. 0: only the mappings of a command and its children, at increasing intervals: a tenth of the time
 	   since the start. */

@@ -70,5 +70,5 @@ struct mmt_error *targets_check_unrecorded(struct recorder *recorder) MMT_MUST_C
 struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below) MMT_MUST_CHECK;
 
 /* Counts the living children of targets that are not recorded, writes that into the recording, which has begun, and
- * warns the user, unless options->no_inherit excludes children. */
+ * warns the user. */
 struct mmt_error *children_note_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;

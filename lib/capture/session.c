@@ -19,7 +19,7 @@ void mmt_record_options_init(struct mmt_record_options *options)
 static struct mmt_error *check_options(const struct mmt_record_options *options)
 {
 	const char *command = options->command ? options->command[0] : NULL;
-	bool attached = options->pid_count || options->tid_count, all = options->all_cpus || options->cgroup;
+	bool attached = options->pid_count, all = options->all_cpus || options->cgroup;
 	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL) + (options->wait_name != NULL);
 	uint32_t dump_bytes = options->call_graph == MMT_CALL_GRAPH_DWARF ? options->stack_dump_bytes : 8;
 	struct rlimit stack = {.rlim_cur = RLIM_INFINITY};
@@ -28,24 +28,16 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 		bool wrong;
 		const char *message;
 	} rules[] = {
-	    {!kinds && !command,
-	     "nothing to record: pass -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command"},
-	    {kinds > 1, "-p (or --comm, -t), -a and --cgroup cannot be combined"},
+	    {!kinds && !command, "nothing to record: pass -p PID, --comm NAME, -a, --cgroup, or -- and a command"},
+	    {kinds > 1, "-p (or --comm), -a and --cgroup cannot be combined"},
 	    {options->wait_name && command, "--wait and a command cannot be combined"},
 	    {options->tree && options->wait_name,
 	     "--tree and --wait cannot be combined: a new process has no children"},
-	    {options->tree && !options->pid_count,
-	     "--tree needs -p or --comm: -t records single threads, and the others always include children"},
-	    {options->tree && options->no_inherit, "--tree and --no-inherit cannot be combined"},
-	    {options->no_inherit && all, "--no-inherit needs -p, -t or a command"},
-	    {options->scope == MMT_SCOPE_CPUS && options->tid_count,
-	     "--scope cpus cannot be combined with -t: events on CPUs are filtered by process, not by thread"},
-	    {options->scope == MMT_SCOPE_CGROUP && options->tid_count,
-	     "--scope cgroup cannot be combined with -t: events in a group are filtered by process, not by thread"},
+	    {options->tree && !options->pid_count, "--tree needs -p or --comm: the others always include children"},
 	    {options->scope == MMT_SCOPE_CGROUP && (all || options->wait_name),
 	     "--scope cgroup needs -p or a command: -a, --cgroup and --wait record on CPUs"},
 	    {options->scope == MMT_SCOPE_THREADS && (all || options->wait_name),
-	     "--scope threads needs -p, -t or a command: -a, --cgroup and --wait record on CPUs"},
+	     "--scope threads needs -p or a command: -a, --cgroup and --wait record on CPUs"},
 	    {options->lean && options->call_graph == MMT_CALL_GRAPH_FP,
 	     "--lean and -g fp cannot be combined: --lean records no callchain, and -g fp only that"},
 	    {options->cgroup && !*options->cgroup, "--cgroup: the group's path is empty"},
@@ -57,7 +49,7 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	};
 
 	if (attached && command)
-		return error_create(MMT_ERROR_INVALID, "-p (or --comm, -t) and a command cannot be combined (at '%s')",
+		return error_create(MMT_ERROR_INVALID, "-p (or --comm) and a command cannot be combined (at '%s')",
 				    command);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
 		if (rules[i].wrong)
@@ -72,7 +64,6 @@ static void recorder_deinit(struct recorder *recorder)
 	attach_deinit(&recorder->reader.attachment);
 	scope_deinit(&recorder->reader.scope);
 	map_deinit(&recorder->reader.in_flight.threads);
-	map_deinit(&recorder->reader.threads);
 	rings_deinit(&recorder->reader.rings);
 	events_deinit(&recorder->reader.events);
 	process_table_deinit(&recorder->processes);
@@ -138,8 +129,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	tracefs_close(&source);
 	if (!error && !reader->rings.has_large_dumps)
 		events_leave_out_large_dumps(&reader->events);
-	/* Single threads need events of their own. */
-	reader->faults_on_cpus = !error && !options->tid_count && options->faults != MMT_FAULTS_ALL &&
+	reader->faults_on_cpus = !error && options->faults != MMT_FAULTS_ALL &&
 				 events_put_faults_on_cpus(&reader->events, reader->rings.cpus.items[0]);
 	if (!error &&
 	    (reader->faults_on_cpus ||

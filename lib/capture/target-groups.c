@@ -154,7 +154,7 @@ static struct mmt_error *choose_kind(struct recorder *recorder, const struct req
 	unsigned cost_us = scope_threads_cost_us(cpus, events);
 
 	reader->scope.kind = SCOPE_THREADS;
-	if (recorder->options->tid_count || (fits && cheap))
+	if (fits && cheap)
 		return NULL;
 	if (recorder->summary.restricted) {
 		if (!cheap)
@@ -200,7 +200,6 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	scope->recorder = getpid();
-	scope->no_inherit = options->no_inherit;
 	if (options->all_cpus || options->cgroup) {
 		scope->kind = SCOPE_ALL_PROCESSES;
 		if (options->cgroup)
@@ -209,7 +208,6 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 		describe_scope(recorder);
 		return error;
 	}
-	requested.thread_count = options->tid_count;
 	for (size_t i = 0; !error && i < options->pid_count; i++)
 		error = vector_push(&requested.pids, options->pids[i]) ? NULL : &error_no_memory;
 	if (!error && options->tree)
@@ -238,12 +236,10 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 static bool follow_missed_children(struct recorder *recorder, pid_t pid)
 {
 	struct process_event seen = {.kind = PROCESS_SEEN, .time_ns = clock_now_ns()};
-	struct mmt_error *error = NULL;
 	CLEANUP(map) struct map followed = {0};
 	CLEANUP(vector) proc_pids below = {0};
+	struct mmt_error *error = children_list_below(&pid, 1, &below);
 
-	if (!recorder->options->no_inherit)
-		error = children_list_below(&pid, 1, &below);
 	/* Parents come before their children. */
 	for (size_t i = 0; !error && i < below.count; i++) {
 		pid_t parent = proc_parent_of(below.items[i]);

@@ -123,7 +123,6 @@ struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 	CLEANUP(vector) families all = {0};
 	CLEANUP(vector) VECTOR(struct unrecorded_children) list = {0};
 	const char *advice = recorder->options->tree ? "" : ": add --tree";
-	bool warns = !recorder->options->no_inherit;
 	struct mmt_error *error;
 
 	if (!recorder->options->pid_count)
@@ -134,9 +133,8 @@ struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 		const struct traced_process *parent = process_table_find(&recorder->processes, child->parent);
 		size_t k = 0;
 
-		if (!parent || parent->ended || !parent->target || parent->partly ||
-		    is_recorded(recorder, child->pid) || proc_has_ended(child->pid) ||
-		    proc_is_kernel_thread(child->pid))
+		if (!parent || parent->ended || !parent->target || is_recorded(recorder, child->pid) ||
+		    proc_has_ended(child->pid) || proc_is_kernel_thread(child->pid))
 			continue;
 		while (k < list.count && list.items[k].parent != child->parent)
 			k++;
@@ -150,23 +148,23 @@ struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 		char name[PROC_NAME_BYTES] = "?";
 
 		(void)proc_name(children->parent, children->parent, name);
-		if (warns && i < WARNINGS_MAX)
+		if (i < WARNINGS_MAX)
 			recorder_message(recorder, true, "pid %d (%s) has %llu %s not recorded%s", children->parent,
 					 name, (unsigned long long)children->count,
 					 children->count == 1 ? "child that is" : "children that are", advice);
 		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, children->parent, recorder->start_ns,
 				      children->count, 0, NULL);
 	}
-	if (!error && warns && list.count > WARNINGS_MAX)
+	if (!error && list.count > WARNINGS_MAX)
 		recorder_message(recorder, true, "%zu more processes have children that are not recorded%s",
 				 list.count - WARNINGS_MAX, advice);
 	return error;
 }
 
-/* The processes and threads that the user requested. */
+/* The processes that the user requested. */
 
 /* Open the pidfd before checking the process, so that it refers to the process that is checked. */
-static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool partly)
+static struct mmt_error *add_process(struct recorder *recorder, pid_t pid)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, pid);
 	struct mmt_error *error;
@@ -177,25 +175,10 @@ static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool 
 		process = process_table_add(&recorder->processes, pid, true);
 		if (!process)
 			return &error_no_memory;
-		process->partly = partly;
 	}
 	error = proc_check_target(&recorder->calls, pid);
 	if (error && process)
 		process_table_drop_last(&recorder->processes);
-	return error;
-}
-
-/* Adds one thread: only some threads of its process were requested. */
-static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
-{
-	pid_t pid = proc_process_of(tid);
-	struct mmt_error *error;
-
-	if (pid <= 0)
-		return error_create(MMT_ERROR_NO_PROCESS, "no thread %d", tid);
-	error = add_process(recorder, pid, true);
-	if (!error && !map_put(&recorder->reader.threads, (uint32_t)tid, 1))
-		error = &error_no_memory;
 	return error;
 }
 
@@ -208,9 +191,8 @@ static struct mmt_error *add_targets_and_children(struct recorder *recorder)
 	size_t gone_count = 0;
 	bool added;
 
-	for (size_t i = 0; !error && i < options->pid_count + options->tid_count; i++) {
-		error = i < options->pid_count ? add_process(recorder, options->pids[i], false)
-					       : add_thread(recorder, options->tids[i - options->pid_count]);
+	for (size_t i = 0; !error && i < options->pid_count; i++) {
+		error = add_process(recorder, options->pids[i]);
 		if (!error || error->code != MMT_ERROR_NO_PROCESS)
 			continue;
 		if (gone_count++)
@@ -268,8 +250,7 @@ static bool is_covered(const struct recorder *recorder, const struct listed_thre
 				   clock_from_ticks(thread->start_ticks));
 }
 
-/* Not `all`: without threads that were not requested. */
-static struct mmt_error *scan_processes(struct recorder *recorder, bool all, struct thread_scan *scan)
+static struct mmt_error *scan_processes(struct recorder *recorder, struct thread_scan *scan)
 {
 	bool ok = true;
 
@@ -287,8 +268,6 @@ static struct mmt_error *scan_processes(struct recorder *recorder, bool all, str
 			struct listed_thread thread = {.pid = process->pid, .tid = *tid};
 			bool exiting;
 
-			if (!all && process->partly && !map_get(&recorder->reader.threads, (uint32_t)*tid))
-				continue;
 			scan->thread_count++;
 			if (!proc_read_start(&recorder->calls, thread.pid, *tid, &thread.start_ticks, &exiting)) {
 				if (blocking_calls_would_fail(&recorder->calls, place_of_process(thread.pid)))
@@ -372,7 +351,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 	bool added = false;
 
 	attach_check_outside(&recorder->reader.attachment);
-	error = error ?: scan_processes(recorder, false, &scan) ?: attach_uncovered(recorder, &scan);
+	error = error ?: scan_processes(recorder, &scan) ?: attach_uncovered(recorder, &scan);
 	if (!error && (scan.uncovered.count || recorder->reader.attachment.unseen_roots))
 		usleep(PASS_PAUSE_MICROSECONDS);
 	else if (!error)
@@ -410,7 +389,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	if (!error && !complete) {
 		struct thread_scan scan;
 
-		error = scan_processes(recorder, false, &scan);
+		error = scan_processes(recorder, &scan);
 		recorder->summary.missed_threads = scan.uncovered.count;
 		recorder_message(recorder, true,
 				 "the target creates threads faster than mmtrace can attach to them: calls of some "
@@ -426,8 +405,6 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	if (error)
 		return error;
 	attach_close_coverage_events(&recorder->reader.attachment);
-	/* From now on, threads that these threads create inherit their events. */
-	map_deinit(&recorder->reader.threads);
 	recorder_message(recorder, false, "attached to %llu threads in %.1f ms",
 			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
 	return NULL;
@@ -477,7 +454,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 
 	/* Events on CPUs are not inherited. */
 	array_each(event, events->items.items, events->items.count)
-		event->attribute.inherit = event->attribute.inherit_thread = event->on_cpus = 0;
+		event->attribute.inherit = event->on_cpus = 0;
 	error = error ?: attach_keep_tracepoints(attachment);
 	/* This scan finds processes that were created before the events were opened. FORK records report later ones. */
 	if (!error && scope->kind == SCOPE_PROCESSES)
@@ -585,7 +562,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	if (recorder->reader.scope.kind != SCOPE_THREADS)
 		return NULL;
 	/* The records up to the time after the scan are all in the rings: handle them. */
-	error = scan_processes(recorder, true, &scan) ?: drain_twice(recorder);
+	error = scan_processes(recorder, &scan) ?: drain_twice(recorder);
 	array_while(thread, scan.uncovered.items, scan.uncovered.count, !error) {
 		uint64_t start_ticks;
 		bool exiting;

@@ -50,11 +50,10 @@ refuse 2 " pack: cannot pack standard input: pass a file" pack -
 refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
 refuse 1 " record: --output: the file's name is empty" record --output= -- true
 refuse 1 " record: --cgroup: the group's path is empty" record -G ""
-refuse 2 " record: --pid: '1,,2' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p 1,,2
-refuse 2 " record: --pid: '1, ' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p '1, '
-refuse 2 " record: --pid: '' is not a PID or TID: the list is empty (\`pidof\` prints nothing if no such program runs)" record -p ''
-refuse 1 " record: --tree needs -p or --comm: -t records single threads, and the others always include children" record --tree -a
-refuse 1 " record: --tree and --no-inherit cannot be combined" record --tree --no-inherit -p 1
+refuse 2 " record: --pid: '1,,2' is not a PID, or a list of them such as 123,456 or '123 456'" record -p 1,,2
+refuse 2 " record: --pid: '1, ' is not a PID, or a list of them such as 123,456 or '123 456'" record -p '1, '
+refuse 2 " record: --pid: '' is not a PID: the list is empty (\`pidof\` prints nothing if no such program runs)" record -p ''
+refuse 1 " record: --tree needs -p or --comm: the others always include children" record --tree -a
 refuse 2 " record: --wait needs one --comm NAME" record --wait -p 1
 refuse 1 " record: --wait and a command cannot be combined" record --wait --comm x -- true
 refuse 1 " record: --tree and --wait cannot be combined: a new process has no children" record --wait --tree --comm x
@@ -83,12 +82,11 @@ refuse 2 " diff: --by: a diff has no rows by touch or thread alone; pass --by th
 refuse 2 " report: --sort: rows by touch have only memory" report --by touch --sort freed leak.data
 refuse 1 " report: by: rows by touch allow no then_by, --every or --min-age" report --by touch --min-age 1s leak.data
 refuse 2 " top: --by touch needs page faults, which top does not record" top --by touch -p 1
-refuse 2 " record: --tid: 'abc' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -t abc
 refuse 2 " report: --limit: '-1' is not a number such as 0 or 20" report --limit -1 leak.data
 refuse 2 " report: --limit: '99999999999999999999' is not a number such as 0 or 20" report --limit 99999999999999999999 leak.data
-refuse 1 " record: nothing to record: pass -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command" record
-refuse 1 " record: -p (or --comm, -t) and a command cannot be combined (at 'true')" record -p 1 -- true
-refuse 1 " record: -p (or --comm, -t), -a and --cgroup cannot be combined" record -t 1 -a
+refuse 1 " record: nothing to record: pass -p PID, --comm NAME, -a, --cgroup, or -- and a command" record
+refuse 1 " record: -p (or --comm) and a command cannot be combined (at 'true')" record -p 1 -- true
+refuse 1 " record: -p (or --comm), -a and --cgroup cannot be combined" record -p 1 -a
 refuse 2 " check: unexpected argument 'x'" check x
 refuse 2 " report: option --tail was removed; use --min-age" report --tail 10%
 refuse 2 " report: option --at was removed; use --to" report --at=1h

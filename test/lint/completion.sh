@@ -89,7 +89,6 @@ for shell in bash zsh fish; do
 	offers "mmtrace report $directory/so" some.data
 	offers "mmtrace record -o $directory/so" some.data
 	"offered_$shell" "mmtrace record --pid $$" | grep -qx $$ || complain "$shell does not offer process $$"
-	"offered_$shell" "mmtrace record --tid $$" | grep -qx $$ || complain "$shell does not offer thread $$"
 	"offered_$shell" "mmtrace record --comm completio" | grep -qx completion-prog || complain "$shell does not offer the name of a process"
 	[[ ! -e $HOME/bad ]] || complain "$shell executes the name of a process"
 	"offered_$shell" "mmtrace record prin" |

@@ -216,7 +216,7 @@ if [ ! -e "$unified/cgroup.events" ]; then
 fi
 
 # Invalid combinations.
-for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope threads" "-a --scope cgroup"; do
+for wrong in "-a -p $pid" "--cgroup $group -a" "-a --scope threads" "-a --scope cgroup"; do
 	# shellcheck disable=SC2086
 	"$MMTRACE" record -o no.data $wrong 2>wrong.log
 	[ $? = 2 ] || fail "record $wrong is not refused"

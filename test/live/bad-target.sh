@@ -31,7 +31,7 @@ expect_refusal 2 "$zombie has ended already" record -p "$zombie"
 expect_refusal 2 'is the recorder itself' bash -c 'exec "$0" record -o out/mmtrace.data -p $$' "$MMTRACE"
 start_workload many-idle 2
 thread=$(ls "/proc/$pid/task" | sort -n | tail -1)
-expect_refusal 2 "$thread is a thread of process $pid: use -p $pid, or -t $thread" record -p "$thread"
+expect_refusal 2 "$thread is a thread of process $pid: use -p $pid, and .mmtrace report --focus thread=$thread" record -p "$thread"
 
 # Usage errors: the message names the mistake, followed by the help.
 expect_usage_error() {

@@ -39,13 +39,12 @@ for scope in "${cpu_scopes[@]}"; do
 done
 expect_left_out "process $zombie has ended already (zombie)" -p "PID,$zombie"
 expect_left_out "no process $gone, nor 2 more of the requested ones" -p "$gone,$zombie,PID,$gone_too"
-expect_left_out "no thread $gone" -p PID -t "$gone"
 # The root process of a tree may have ended too.
 expect_left_out "no process $gone" --tree -p "$gone,PID"
 expect_left_out "process $zombie has ended already (zombie)" --tree -p "PID,$zombie"
 
 # If none is left, the recording is refused, as for a single PID.
-for options in "-p $gone" "-p $gone,$gone_too" "-p $gone -t $gone_too" \
+for options in "-p $gone" "-p $gone,$gone_too" \
 	"${cpu_scopes[@]/#/-p $gone,$gone_too --scope }" "--tree -p $gone,$gone_too"; do
 	# shellcheck disable=SC2086
 	expect_refusal 2 "no process $gone$" "$MMTRACE" record -o "$directory/none.data" $options

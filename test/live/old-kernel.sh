@@ -20,5 +20,4 @@ run_test() {
 run_test loss        # PERF_FORMAT_LOST: how many records were lost
 run_test leak-thread # none, although events are closed
 run_test wait        # or records are discarded
-run_test no-inherit  # inherit_thread
 run_test heap-census # PAGEMAP_SCAN

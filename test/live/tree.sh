@@ -33,16 +33,6 @@ grep -q 'no memory call was recorded' report.txt || fail "nothing about an idle 
 expect_json '.completeness.warning_codes | index("unrecorded-children")' packed.json
 let_worker_end
 
-# With --no-inherit there is no warning, but the report knows of the children.
-start_supervisor
-start_recording --no-inherit -p "$pid"
-stop_recording
-grep -q warning record.log && fail "unexpected warning about a child: $(cat record.log)"
-report_json
-expect_json '.completeness.warning_codes | index("unrecorded-children")'
-let_work
-let_worker_end
-
 # With the child, which was attached to like the supervisor.
 start_supervisor
 start_recording --tree -p "$pid"

@@ -123,10 +123,8 @@ START_TEST(every_call_has_its_syscall)
 	mmt_record_options_init(&options);
 	make_set(&options);
 	ck_assert_uint_eq(count_role(ROLE_SYSCALL), count_default_calls());
-	for (size_t i = 0; i < set.items.count; i++) {
+	for (size_t i = 0; i < set.items.count; i++)
 		ck_assert_uint_eq(set.items.items[i].attribute.inherit, 1);
-		ck_assert_uint_eq(set.items.items[i].attribute.inherit_thread, 0);
-	}
 }
 END_TEST
 
@@ -202,34 +200,6 @@ START_TEST(successful_mseal_is_recorded)
 	ck_assert_str_eq(event->filter, "ret == 0");
 	ck_assert(event->attribute.sample_type & PERF_SAMPLE_REGS_USER);
 	ck_assert(!(event->attribute.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
-}
-END_TEST
-
-/* Linux 5.13 introduced inherit_thread; before it, children inherit the events, too. */
-START_TEST(threads_are_inherited_even_without_children)
-{
-	struct perf_event_attr attribute = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attribute),
-		.config = PERF_COUNT_SW_DUMMY,
-		.exclude_kernel = 1,
-		.inherit = 1,
-		.inherit_thread = 1,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	bool known = fd >= 0 || errno != EINVAL;
-	struct mmt_record_options options;
-
-	if (fd >= 0)
-		close(fd);
-	mmt_record_options_init(&options);
-	options.no_inherit = true;
-	make_set(&options);
-	ck_assert_uint_gt(set.items.count, CALL_KINDS);
-	for (size_t i = 0; i < set.items.count; i++) {
-		ck_assert_uint_eq(set.items.items[i].attribute.inherit, 1);
-		ck_assert_uint_eq(set.items.items[i].attribute.inherit_thread, known);
-	}
 }
 END_TEST
 
@@ -470,11 +440,10 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_tests(tests, every_call_has_its_syscall, successful_madvise_is_recorded,
 			madvise_is_recorded_at_entry_and_filtered, a_kernel_without_madvise_exits_is_reported,
-			successful_mseal_is_recorded, threads_are_inherited_even_without_children,
-			calls_carry_their_arguments_and_no_more, rare_calls_have_their_dump_with_them,
-			large_dumps_come_last, page_faults_have_a_ring_of_their_own,
-			a_fixed_dump_size_adds_no_large_dumps, a_lean_set_has_one_event_for_each_call,
-			aarch64_records_entries, aarch64_records_madvise_once_without_madvise,
-			only_little_endian_architectures_are_known);
+			successful_mseal_is_recorded, calls_carry_their_arguments_and_no_more,
+			rare_calls_have_their_dump_with_them, large_dumps_come_last,
+			page_faults_have_a_ring_of_their_own, a_fixed_dump_size_adds_no_large_dumps,
+			a_lean_set_has_one_event_for_each_call, aarch64_records_entries,
+			aarch64_records_madvise_once_without_madvise, only_little_endian_architectures_are_known);
 	return suite;
 }

@@ -86,16 +86,6 @@ START_TEST(a_reused_pid_is_another_process)
 }
 END_TEST
 
-START_TEST(without_inheritance_children_are_not_recorded)
-{
-	scope.no_inherit = true;
-	allocation(8, 7, 100);
-	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
-	ck_assert(scope_admits(&scope, 7, 100));
-	ck_assert(!scope_admits(&scope, 8, 100));
-}
-END_TEST
-
 START_TEST(long_ended_processes_are_forgotten)
 {
 	struct process_table known = {0};
@@ -131,7 +121,6 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_add_tests(cases, threads_with_events_are_all_admitted, children_are_recorded_and_other_processes_are_not,
 			a_fork_waits_for_those_of_its_ancestors, a_reused_pid_is_another_process,
-			without_inheritance_children_are_not_recorded, long_ended_processes_are_forgotten,
-			events_of_threads_are_cheap_on_few_cpus);
+			long_ended_processes_are_forgotten, events_of_threads_are_cheap_on_few_cpus);
 	return suite;
 }

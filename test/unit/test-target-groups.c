@@ -91,15 +91,6 @@ START_TEST(users_without_permission_stay_with_threads_and_are_warned)
 }
 END_TEST
 
-START_TEST(requested_threads_always_have_their_own_events)
-{
-	options.pid_count = 0;
-	options.tids = &own;
-	options.tid_count = 1;
-	ck_assert_int_eq(choose(64), SCOPE_THREADS);
-}
-END_TEST
-
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("target-groups");
@@ -107,7 +98,6 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_add_tests(cases, few_cpus_have_events_of_threads, many_cpus_have_events_of_groups_or_cpus,
-			users_without_permission_stay_with_threads_and_are_warned,
-			requested_threads_always_have_their_own_events);
+			users_without_permission_stay_with_threads_and_are_warned);
 	return suite;
 }

@@ -110,7 +110,7 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 		if (attribute.type != PERF_TYPE_TRACEPOINT || role_is_dump(event->role))
 			continue;
 		attribute.disabled = 1;
-		attribute.inherit = attribute.inherit_thread = 0;
+		attribute.inherit = 0;
 		fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 		if (fd < 0)
 			return explain_open_failure(attachment, errno, event->name, getpid(), -1);

@@ -384,7 +384,7 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 {
 	uint32_t dump_bytes = events_dump_bytes(options), large_dump_bytes = events_large_dump_bytes(options);
 	struct event_description *new_task = NULL;
-	struct perf_event_attr lost, thread;
+	struct perf_event_attr lost;
 	size_t first;
 	struct mmt_error *error;
 
@@ -410,18 +410,14 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 	if (!error && large_dump_bytes)
 		error = add_dumps(set, architecture, ROLE_LARGE_DUMP, large_dump_bytes);
 	/* Add what kernels of the supported versions may lack. Without PERF_FORMAT_LOST (Linux 6.0, and later 5.10 and
-	 * 5.15) attach_add_lost() calculates what was lost. Without inherit_thread (Linux 5.13) children inherit the
-	 * events, too, and the reader discards their records. */
+	 * 5.15) attach_add_lost() calculates what was lost. */
 	events_describe_dummy(&lost);
-	thread = lost;
 	lost.read_format |= PERF_FORMAT_LOST;
-	thread.inherit_thread = 1;
 	if (try_event(&lost) == EINVAL)
 		lost.read_format = PERF_FORMAT_ID;
 	array_each(event, set->items.items, set->items.count) {
 		event->attribute.exclude_kernel |= restricted;
 		event->attribute.read_format = lost.read_format;
-		event->attribute.inherit_thread = options->no_inherit && try_event(&thread) != EINVAL;
 	}
 	return error;
 }
@@ -450,7 +446,7 @@ bool events_put_faults_on_cpus(struct event_set *set, int cpu)
 
 		if (!role_is_paging(event->role))
 			continue;
-		attribute.inherit = attribute.inherit_thread = 0;
+		attribute.inherit = 0;
 		fd = permitted ? -1 : (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 		permitted |= fd >= 0;
 		cleanup_close(&fd);

@@ -57,7 +57,7 @@ bool scope_apply_forks(struct scope *scope, uint64_t until_ns)
 	vector_sort(&scope->forks, compare_times);
 	for (; ok && applied < count && scope->forks.items[applied].time_ns <= until_ns; applied++) {
 		const struct scope_fork fork = scope->forks.items[applied];
-		bool followed = !scope->no_inherit && scope_follows(scope, fork.parent, fork.time_ns);
+		bool followed = scope_follows(scope, fork.parent, fork.time_ns);
 
 		/* If its PID was used before, it is a new process now, and older records are not its own. */
 		if (!scope_follows(scope, fork.pid, fork.time_ns))

@@ -27,7 +27,6 @@ struct scope_fork {
 /* Zero-initialise one for per-thread events. */
 struct scope {
 	enum scope_kind kind;
-	bool no_inherit;
 	pid_t recorder;
 	struct map begins, ends; /* by PID: from when, and until when, it is recorded; not in `ends`: it still is */
 	VECTOR(struct scope_fork) forks; /* noted from FORK records, not applied yet */

@@ -40,7 +40,6 @@ struct traced_process {
 	pid_t parent;	/* that forked it, or the command if that did or its descendant; 0: before the recording */
 	bool target;	/* requested by the user */
 	bool found;	/* ... as a descendant of a process: not by its PID */
-	bool partly;	/* only some of its threads are recorded */
 	bool from_exec; /* recorded from the exec of its program on: the command, or a process that was waited for */
 	bool left;	/* the process left the recorded control group */
 	bool ended;

@@ -388,13 +388,6 @@ bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid)
 	return blocking_call(calls, &call) && is_32_bit;
 }
 
-pid_t proc_process_of(pid_t tid)
-{
-	char value[STATUS_BYTES];
-
-	return tid > 0 && read_status_field(tid, "Tgid", value) ? (pid_t)strtol(value, NULL, 10) : 0;
-}
-
 struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 {
 	struct proc_thread thread;
@@ -411,7 +404,7 @@ struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 	process = strtol(value, NULL, 10);
 	if (process != pid)
 		return error_create(MMT_ERROR_INVALID,
-				    "%d is a thread of process %ld: use -p %ld, or -t %d for what this thread does",
+				    "%d is a thread of process %ld: use -p %ld, and `mmtrace report --focus thread=%d`",
 				    pid, process, process, pid);
 	if (thread.in_kernel)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);

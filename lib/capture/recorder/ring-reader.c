@@ -136,12 +136,11 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 	       (!recorder->stop_ns || time_ns <= recorder->stop_ns);
 }
 
-/* Is the process a child that is not recorded, because it was forked during the last snapshots, or because no child is?
- * Such a child has no snapshot. Its calls are skipped, too: their ring may be read before the ring with its FORK
- * record. */
+/* Is the process a child that is not recorded, because it was forked during the last snapshots? It has no snapshot. Its
+ * calls are skipped, too: their ring may be read before the ring with its FORK record. */
 static bool is_unrecorded_child(const struct recorder *recorder, pid_t pid)
 {
-	return (recorder->closed || recorder->options->no_inherit) && !process_table_find(&recorder->processes, pid);
+	return recorder->closed && !process_table_find(&recorder->processes, pid);
 }
 
 /* Should the activity of this process at this time be recorded? With SCOPE_ALL_PROCESSES, a process that is not known
@@ -322,9 +321,6 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	*left_out_ret = fork.pid != fork.parent && is_unrecorded_child(recorder, fork.pid);
 	if (*left_out_ret)
 		return NULL;
-	if (map_get(&recorder->reader.threads, (uint32_t)parent_tid) &&
-	    !map_put(&recorder->reader.threads, (uint32_t)tid, 1))
-		return &error_no_memory;
 	if (attach_note_clone(&recorder->reader.attachment, parent_tid, time_ns) && recorder->writing)
 		recorder->summary.missed_threads++;
 	if (!thread_coverage_note_fork(&recorder->reader.attachment.coverage, tid, time_ns, &new_thread))

@@ -71,7 +71,6 @@ struct ring_reader {
 	struct ring_thread thread;
 	struct attachment attachment;
 	struct scope scope;
-	struct map threads; /* while attaching to single threads: TIDs of them and of threads they create */
 	struct large_dumps large_dumps;
 	struct large_dumps_rule fault_dumps; /* whether samples of page faults keep their stack dumps */
 	bool faults_on_cpus;		     /* page faults of all processes are sampled, to be filtered */
