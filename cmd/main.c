@@ -185,8 +185,6 @@ int main(int argc, char **argv)
 	/* Large tables then grow by mremap() without being copied, and leave no holes in the heap. */
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 	stop_signals_note_inherited();
-	/* A script may send the signal for marks to every process named mmtrace; reports ignore it. */
-	stop_signals_survive(SIGUSR1);
 	/* Writing beyond RLIMIT_FSIZE then fails like any other write. */
 	stop_signals_survive(SIGXFSZ);
 	setlocale(LC_ALL, "");

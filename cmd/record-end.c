@@ -218,8 +218,6 @@ static void put_advice(const struct record_end *end)
 		 : " left the control group: calls of up to a second are missing, figures may be wrong\n"},
 	    {summary->guarded_processes, "  the mappings of ", "process", "processes",
 	     " could not be read: what they had mapped before is not in the recording, and they are not checked\n"},
-	    {summary->marks, "  ", "mark", "marks",
-	     ": `mmtrace report --from mark:1` reports what happened after the first\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {

@@ -618,10 +618,9 @@ static int record(const struct command *command, struct record_arguments *argume
 		options->counts_mappings |= arguments->conditions.items[i].kind == STOP_MAPPINGS;
 	}
 	options->stop_fd = stop_signals_catch();
-	options->mark_fd = stop_signals_marks(SIGUSR1);
 	options->command_ignores = stop_signals_ignored;
 	options->command_blocks = stop_signals_blocked;
-	if (options->stop_fd < 0 || options->mark_fd < 0) {
+	if (options->stop_fd < 0) {
 		free(command_line);
 		message(command, "cannot set up signal handling: %s", strerror(errno));
 		return EXIT_UNUSABLE;

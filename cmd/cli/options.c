@@ -165,11 +165,11 @@ static bool parse_date_time(const char **text, uint64_t *seconds_ret)
 const char *value_timestamp(const char *text, void *timestamp_ret)
 {
 	struct mmt_timestamp timestamp = {0};
-	bool mark = !strncmp(text, "mark:", 5), good;
+	bool good;
 
-	if (mark || *text == '@') {
-		text += mark ? 5 : 1;
-		timestamp.kind = mark ? MMT_TIMESTAMP_MARK : MMT_TIMESTAMP_CLOCK;
+	if (*text == '@') {
+		text++;
+		timestamp.kind = MMT_TIMESTAMP_CLOCK;
 		good = parse_digits(&text, &timestamp.ns) && !*text;
 	} else if (strchr(text, ':')) {
 		bool dated = strchr(text, '-') != NULL;
@@ -185,7 +185,7 @@ const char *value_timestamp(const char *text, void *timestamp_ret)
 		good = !strcmp(text, "0") || !strcmp(text, "0s") || !value_duration(text, &timestamp.ns);
 	}
 	if (!good)
-		return "a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
+		return "a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12 or @NANOSECONDS";
 	*(struct mmt_timestamp *)timestamp_ret = timestamp;
 	return NULL;
 }

@@ -137,7 +137,6 @@ struct mmt_record_options {
 	enum mmt_images images;
 	enum mmt_code code;
 	bool ask_runtime; /* make .NET and Java write perf maps if they have none; see mmtrace-record(1) */
-	int mark_fd;	  /* nonblocking pipe: each uint64_t, a time of CLOCK_MONOTONIC, sets a mark; -1: none */
 	int stop_fd;	  /* stops recording when it is readable; more bytes shorten the work at the end; -1: none */
 
 	/* Prints a line, which ends without a newline: a warning, the processes that `tree` has found, or information
@@ -208,7 +207,6 @@ struct mmt_record_summary {
 	uint64_t recorder_memory_bytes;
 	uint64_t ring_bytes;  /* over all CPUs */
 	const char *priority; /* the scheduling priority it had, in words; static */
-	uint64_t marks;
 	bool restricted;	     /* without CAP_PERFMON, flags of clone(2) are not recorded: see mmtrace(1) */
 	enum mmt_record_place place; /* where the recording is at the end */
 	bool earlier_kept;	     /* an existing file was renamed to OUTPUT.old */
@@ -231,7 +229,7 @@ MMT_PUBLIC struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_r
 /* The PID that the process has in its own PID namespace, such as its container; `pid` if that is not known. */
 MMT_PUBLIC pid_t mmt_pid_in_container(pid_t pid);
 
-/* Set the defaults: stop_fd and mark_fd -1, output "mmtrace.data", everything else 0. */
+/* Set the defaults: stop_fd -1, output "mmtrace.data", everything else 0. */
 MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
 
 /*

@@ -32,7 +32,6 @@ enum mmt_timestamp_kind {
 	MMT_TIMESTAMP_REALTIME,	   /* ns since the epoch */
 	MMT_TIMESTAMP_TIME_OF_DAY, /* ns since midnight, local time; the first after the start of the recording */
 	MMT_TIMESTAMP_CLOCK,	   /* ns of the recording's clock */
-	MMT_TIMESTAMP_MARK,	   /* the time of the mark whose number is `ns` */
 };
 
 struct mmt_timestamp {
@@ -374,9 +373,8 @@ struct mmt_stall {
 	enum mmt_stack_end stack_end;
 };
 
-/* A mark of the user (mmt_record_options.mark_fd), or a process chosen by the OOM killer, not always a recorded one. */
+/* A process chosen by the OOM killer, not always a recorded one. */
 struct mmt_mark {
-	uint64_t number; /* from 1; 0: an OOM kill */
 	uint64_t time_ns;
 	int32_t pid;   /* of the victim */
 	char name[16]; /* of the victim; "": not known */
@@ -623,7 +621,7 @@ MMT_PUBLIC void mmt_report_options_init(struct mmt_report_options *options);
 
 /*
  * Create a report. Damage and lost events are not errors: see `completeness`. MMT_ERROR_FORMAT: the input is not a
- * recording, or has no memory events. MMT_ERROR_INVALID: the window is empty, a mark does not exist, or a pattern of
+ * recording, or has no memory events. MMT_ERROR_INVALID: the window is empty, or a pattern of
  * `focus` or `ignore` has an unknown key.
  *
  * The objects that the options point to must live as long as the report. Only one thread at a time may use a report;
@@ -663,10 +661,10 @@ MMT_PUBLIC bool mmt_report_has_ended(const struct mmt_report *report);
  * `since_ns_ret` is unchanged. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *since_ns_ret);
 
-/* "mark 1", or "OOM kill of NAME (pid 12)". */
+/* "OOM kill of NAME (pid 12)". */
 MMT_PUBLIC const char *mmt_mark_describe(const struct mmt_mark *mark, char text[MMT_MARK_TEXT]);
 
-/* The selected process that an OOM kill ended; NULL: another one, or it is no OOM kill. */
+/* The selected process that an OOM kill ended; NULL: another one. */
 MMT_PUBLIC const struct mmt_process *mmt_mark_victim(const struct mmt_report *report, const struct mmt_mark *mark);
 
 /* Processes of the group that the OOM killer ended in the window; 0, too, if that is not known. `group` may be NULL. */

@@ -71,7 +71,7 @@
 #define LIMIT_CHILDREN 4096		/* Children from before the recording, which a warning names */
 #define LIMIT_GROUPS 64			/* Control groups with counters, in the recorder, too */
 #define LIMIT_STARTS 4096		/* Processes whose start is noted */
-#define LIMIT_MARKS 65536		/* Marks, in the recorder, too: a script may set one per step */
+#define LIMIT_MARKS 65536		/* OOM kills */
 #define LIMIT_LOST (1ULL << 48)		/* Losses of one kind; more are damage: a year of nine million a second */
 #define LIMIT_CPUS 8192			/* CPU numbers; a higher one is damage: Linux supports 8,192 */
 #define LIMIT_READ_PROCESSES 4096	/* Processes whose RSS is kept over time */

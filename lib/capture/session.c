@@ -13,7 +13,7 @@
 
 void mmt_record_options_init(struct mmt_record_options *options)
 {
-	*options = (struct mmt_record_options){.stop_fd = -1, .mark_fd = -1, .output = "mmtrace.data"};
+	*options = (struct mmt_record_options){.stop_fd = -1, .output = "mmtrace.data"};
 }
 
 static struct mmt_error *check_options(const struct mmt_record_options *options)

@@ -143,8 +143,6 @@ static void print_fields(FILE *stream, const char *const *registers, const struc
 			event->pages.reading);
 		break;
 	case EVENT_NOTE:
-		if (event->note.kind == NOTE_MARK)
-			fprintf(stream, " number=%" PRIu64, event->note.value);
 		if (event->note.kind == NOTE_RESIDENT)
 			fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->note.value, event->note.number);
 		if (event->note.kind == NOTE_LARGE_DUMPS)

@@ -78,7 +78,7 @@ static struct mmt_report hostile_report(struct mmt_row *rows, struct mmt_part *p
 	report.to_ns = report.end_ns;
 	for (unsigned i = 0; i < 2; i++)
 		marks[i] = (struct mmt_mark){
-		    .number = i + 1, .time_ns = report.start_ns + (report.end_ns - report.start_ns) * (1 + 2 * i) / 4};
+		    .pid = 1, .time_ns = report.start_ns + (report.end_ns - report.start_ns) * (1 + 2 * i) / 4};
 	report.marks = marks;
 	report.mark_count = 2;
 	report.completeness.warnings = warnings;

@@ -364,8 +364,6 @@ await withPage("hostile", {}, async (page) => {
 	});
 	for (const count of pixels.marks)
 		check(count > 50 && pixels.others.every((other) => other < 20), `marks in the chart: ${JSON.stringify(pixels)}`);
-	const facts = await text(page, "details.more");
-	check(facts.includes("marks: 1 at 15.5 s, 2 at 46.5 s"), `marks in words: ${facts}`);
 });
 
 // The table of causes of the text report: the memory of each, and what other causes have together.

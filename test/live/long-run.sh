@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: perf:linux-perf python3:python3
-# Features for long recordings: a size limit, a status line, marks, and the resident size over time.
+# Features for long recordings: a size limit, a status line, and the resident size over time.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -49,20 +49,10 @@ tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
 grep -E '^[0-9.]+ s  RSS' lines.out >status.out && ! grep -qE 'events|^.{52}' status.out || fail "not one row: $(cat -v terminal.out)"
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 
-# Marks are boundaries of a window, and the resident size is read at every interval. A window between two marks contains
-# exactly one batch.
+# The resident size is read at every interval.
 start_workload windows
 start_recording -v --snapshot-interval 200ms -p "$pid"
-marks=0
-next_mark() {
-	kill -USR1 "$recorder"
-	marks=$((marks + 1))
-	wait_until "mark $marks" grep -q "mark $marks at " record.log
-}
-next_mark
 let_work
-next_mark
-next_mark
 # One at the start, and one in between.
 has_readings() {
 	[ "$("$MMTRACE" dump -i "$recording" 2>/dev/null | grep -c ' resident .*bytes=')" -ge 2 ]
@@ -70,11 +60,8 @@ has_readings() {
 wait_until "the resident size to be read again" has_readings
 stop_recording
 let_end
-grep -q '3 marks' record.log || fail "no message about the marks: $(cat record.log)"
 report_json
 expect_true_report
-expect_json '.marks | map(.number) == [1, 2, 3] and (map(.time_ns) | sort == . and unique == .)'
-expect_json '.start_ns as $first | .end_ns as $last | .marks | all(.time_ns > $first and .time_ns < $last)'
 expect_json '.resident_readings | length >= 3 and all(.resident_bytes > 0) and (map(.time_ns) | sort == . and unique == .)'
 # Each step has the last resident size read before its end, as the dump shows.
 "$MMTRACE" dump -i "$recording" | sed -n 's/^\([0-9]*\)\.\([0-9]*\) .* resident .*bytes=\([0-9]*\).*/\1\2 \3/p' >readings.txt
@@ -84,21 +71,9 @@ while read -r to bytes; do
 		fail "the step at $to has $bytes in memory: $(cat readings.txt)"
 done < <(jq -r '.steps[] | "\(.to_ns) \(.process_resident_bytes)"' report.json)
 expect_json '.steps | map(.process_resident_bytes | numbers) | length >= 3 and all(. > 0)'
-report_json
-whole=$(jq .allocated_bytes report.json)
-second=$(jq '.marks[1].time_ns' report.json)
-[ "$whole" -gt 0 ] || fail "the workload mapped nothing"
-report_json --from mark:1 --to mark:2
-expect_json ".allocated_bytes == $whole and .marks[0].time_ns == .from_ns and .to_ns == $second"
-report_json --from mark:2 --to mark:3
-expect_json '.allocated_bytes == 0'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report failed"
-grep -qE '^  marks: 1 at [0-9.]+ m?s, 2 at ' report.txt && grep -qE 's   RSS [0-9.]+ [KM]iB (at start|after [0-9.]+ s), [0-9.]+ [KM]iB at end   ' report.txt ||
-	fail "no marks, or no resident size: $(head -15 report.txt)"
-"$MMTRACE" report --no-pager --from mark:4 -i "$recording" >report.txt 2>&1
-[ $? = 2 ] && grep -q 'no mark 4; its marks are 1 to 3' report.txt || fail "mark 4: $(cat report.txt)"
-"$MMTRACE" report --no-pager --from mark:x -i "$recording" >report.txt 2>&1
-[ $? = 2 ] || fail "mark:x is taken: $(cat report.txt)"
+grep -qE 's   RSS [0-9.]+ [KM]iB (at start|after [0-9.]+ s), [0-9.]+ [KM]iB at end   ' report.txt ||
+	fail "no resident size: $(head -15 report.txt)"
 
 # So many mappings fit into less than 5 MB.
 "$MMTRACE" record -q -m 64M -o many.data -- python3 -c 'if True:

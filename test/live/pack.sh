@@ -61,7 +61,6 @@ pack_recording() {
 start_workload secret
 start_recording --raw -p "$pid"
 let_work
-kill -USR1 "$recorder"
 let_recorder_catch_up
 stop_recording
 report_json
@@ -71,9 +70,7 @@ expect_workload_answer yes
 pack_recording secret
 [ "$("$find_bytes" packed/secret 'S3cr3t#!')" = 0 ] || fail "the packed recording contains memory contents"
 "$MMTRACE" dump --no-pager packed/secret | grep -q 'event=syscalls:sys_exit_mmap' || fail "dump shows no calls"
-for word in mark resident; do
-	"$MMTRACE" dump --no-pager packed/secret | grep -q "] $word" || fail "the packed recording has no $word"
-done
+"$MMTRACE" dump --no-pager packed/secret | grep -q '] resident' || fail "the packed recording has no resident size"
 
 # JIT code with a perf map; the program has ended before the packed recording is read. The windows of the reports contain its
 # calls: a report names the runtime of a process if it names JIT code of it.

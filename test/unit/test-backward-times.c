@@ -23,7 +23,7 @@ static void note(struct recording_builder *builder, uint64_t time_ns, enum note_
 		builder_round(builder);
 }
 
-/* Readings of growing size, and marks between them, at START + the given seconds. */
+/* Readings of growing size, and OOM kills between them, at START + the given seconds. */
 static void write_recording(const unsigned *seconds, size_t count)
 {
 	struct recording_builder *builder = builder_create_at(report_file_path(), START);
@@ -31,7 +31,7 @@ static void write_recording(const unsigned *seconds, size_t count)
 	builder_mmap_exit(builder, START + SECOND, PID, PID, 0x7f0000000000, MEBIBYTE, 0x1234);
 	for (size_t i = 0; i < count; i++) {
 		note(builder, START + seconds[i] * SECOND, NOTE_RESIDENT, (i + 1) * MEBIBYTE, i + 1);
-		note(builder, START + seconds[i] * SECOND, NOTE_MARK, i + 1, 0);
+		note(builder, START + seconds[i] * SECOND, NOTE_OOM_KILL, PID, 0);
 	}
 	report_file_survive(builder, PID);
 	builder_finish(builder, END);
@@ -79,23 +79,6 @@ START_TEST(readings_ascend)
 }
 END_TEST
 
-/* In a window, too, which looks for the marks before anything else is read. */
-START_TEST(marks_ascend)
-{
-	static const unsigned seconds[] = {10, 9, 11, 8};
-	struct mmt_report_options options;
-	struct mmt_report *report;
-
-	write_recording(seconds, 4);
-	mmt_report_options_init(&options);
-	options.from = (struct mmt_timestamp){MMT_TIMESTAMP_MARK, 2};
-	report = report_file_report(&options);
-	ck_assert_uint_eq(report->from_ns, START + 10 * SECOND);
-	write_outputs(report);
-	mmt_report_destroy(report);
-}
-END_TEST
-
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("backward-times");
@@ -103,6 +86,5 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(cases, report_file_setup, report_file_teardown);
 	tcase_add_loop_test(cases, readings_ascend, 0, 5);
-	tcase_add_tests(cases, marks_ascend);
 	return suite;
 }

@@ -42,7 +42,7 @@ static const struct mmt_lifetime huge[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, 
 
 static const struct mmt_process process = {.pid = 7, .name = HOSTILE};
 static const struct mmt_module module = {HOSTILE, "0123456789abcdef"};
-static const struct mmt_mark mark = {.number = 1, .time_ns = 2500};
+static const struct mmt_mark mark = {.pid = 7, .time_ns = 2500};
 static const struct mmt_resident_reading reading = {3000, 1 << 20, 0};
 static const struct mmt_step step = {.to_ns = 9000, .unfreed_bytes = 4112, .committed_bytes = 4096};
 
@@ -532,8 +532,8 @@ START_TEST(compressed_stream)
 }
 END_TEST
 
-/* A mark at 2500 ns is in a window that starts before it, and not at the start of a later one. */
-START_TEST(window_has_its_marks)
+/* An OOM kill at 2500 ns is in a window that starts before it, and not at the start of a later one. */
+START_TEST(window_has_its_oom_kills)
 {
 	struct mmt_report report = hostile_report();
 	size_t size;
@@ -867,7 +867,7 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, folded_memory_of_unknown_residency, hostile_names, without_any_memory, huge_figures,
 			heaptrack_lines, allocation_functions, heaptrack_events_are_balanced, events_by_process,
 			many_processes, protobuf_encoding, compressed_stream);
-	tcase_add_loop_test(tests, window_has_its_marks, 0, 2);
+	tcase_add_loop_test(tests, window_has_its_oom_kills, 0, 2);
 	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);
 	tcase_add_loop_test(tests, control_groups, 0, 21);

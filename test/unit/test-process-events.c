@@ -21,7 +21,7 @@ static struct recorder *recorder;
 
 static void setup(void)
 {
-	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1, .code = MMT_CODE_ALL};
+	static const struct mmt_record_options options = {.stop_fd = -1, .code = MMT_CODE_ALL};
 
 	recorder = calloc(1, sizeof(*recorder));
 	recorder_state_init(recorder);

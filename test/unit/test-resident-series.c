@@ -32,7 +32,7 @@ int __wrap_text_file_read(int directory, const char *path, char **text_ret)
  * the next one by minutes. */
 START_TEST(reading_that_waited_does_not_postpone_the_next)
 {
-	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+	static const struct mmt_record_options options = {.stop_fd = -1};
 	static struct recorder recorder = {.options = &options};
 	const struct resident_series *series;
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -67,7 +67,7 @@ static int wait_for_end(void *pipe)
  * that have memory of their own. */
 START_TEST(memory_of_a_child_of_clone_vm_counts_once)
 {
-	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+	static const struct mmt_record_options options = {.stop_fd = -1};
 	static struct recorder recorder = {.options = &options};
 	static char stack[65536] __attribute__((aligned(16)));
 	const struct resident_series *series;

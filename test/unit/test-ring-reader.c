@@ -23,7 +23,7 @@ static struct perf_event_mmap_page *control;
 
 static void setup(void)
 {
-	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+	static const struct mmt_record_options options = {.stop_fd = -1};
 	struct ring ring = {.data_bytes = DATA_BYTES};
 
 	control = aligned_alloc(PAGE, PAGE + DATA_BYTES);

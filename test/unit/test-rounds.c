@@ -27,7 +27,7 @@ static void drain(struct recorder *recorder)
 /* A round may be full just when another is due to end because a second has passed. */
 START_TEST(a_round_without_a_drain_continues)
 {
-	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+	static const struct mmt_record_options options = {.stop_fd = -1};
 	static struct recorder recorder = {.options = &options};
 	struct recording_builder *builder = builder_create(report_file_path());
 	uint64_t seen = 0;
@@ -148,7 +148,7 @@ END_TEST
 /* After the drain the recorder wrote a record of its own: an older one may still be in a ring. */
 START_TEST(records_of_the_recorder_wait_for_the_next_drain)
 {
-	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+	static const struct mmt_record_options options = {.stop_fd = -1};
 	static struct recorder recorder = {.options = &options};
 	struct recording_builder *builder = builder_create(report_file_path());
 	struct reader *reader;

@@ -26,7 +26,7 @@ static struct made_ring *rings;
 
 static void setup(void)
 {
-	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+	static const struct mmt_record_options options = {.stop_fd = -1};
 
 	recorder = calloc(1, sizeof(*recorder));
 	recorder_state_init(recorder);

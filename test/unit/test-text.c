@@ -1594,21 +1594,19 @@ START_TEST(report_of_a_victim)
 	const struct mmt_process_readings readings = {.end_ns = report.start_ns + 1000000000};
 	struct mmt_process process = report.processes[0];
 	struct mmt_mark marks[] = {{.time_ns = report.start_ns + 1250000000, .pid = process.pid},
-				   {.time_ns = report.start_ns + 1300000000, .pid = 1, .name = "other"},
-				   {.number = 1, .time_ns = report.start_ns + 1500000000}};
+				   {.time_ns = report.start_ns + 1300000000, .pid = 1, .name = "other"}};
 	char *text;
 
 	process.readings = &readings;
 	report.processes = &process;
 	report.process_count = 1;
 	report.marks = marks;
-	report.mark_count = 3;
+	report.mark_count = 2;
 	text = render(&report, &(struct mmt_text_options){0});
 	ck_assert_ptr_eq(strstr(text, "OOM-KILLED: the kernel's OOM killer ended "), text);
 	ASSERT_HAS(text,
 		   "(pid 3074) 1.2 s after the start; its figures are those of its last reading, 250 ms before\n");
 	ASSERT_HAS(text, "ended other (pid 1), which is not in this report, 1.3 s after the start\n");
-	ASSERT_HAS(text, "\n  marks: 1 at 1.5 s\n");
 	free(text);
 }
 END_TEST

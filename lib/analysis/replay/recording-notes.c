@@ -82,14 +82,9 @@ const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, en
 
 static bool take_mark(struct notes *notes, const struct event *event)
 {
-	struct mmt_mark mark = {.time_ns = event->time_ns};
+	struct mmt_mark mark = {.time_ns = event->time_ns, .pid = event->pid};
 
-	if (event->note.kind == NOTE_MARK) {
-		mark.number = notes->last_mark = event->note.value;
-	} else {
-		mark.pid = event->pid;
-		snprintf(mark.name, sizeof(mark.name), "%s", event->note.text);
-	}
+	snprintf(mark.name, sizeof(mark.name), "%s", event->note.text);
 	return vector_push(&notes->marks, mark);
 }
 
@@ -173,6 +168,7 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 		notes->large_dumps_off = !note.note.value;
 		break;
 	case NOTE_MARK:
+		break;
 	case NOTE_OOM_KILL:
 		done = notes->marks.count == LIMIT_MARKS || take_mark(notes, &note);
 		break;
@@ -186,26 +182,6 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 		return take_group_memory(notes, &note);
 	}
 	return done ? NULL : &error_no_memory;
-}
-
-struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_timestamp *timestamp)
-{
-	uint64_t number = timestamp->ns;
-	const struct mmt_mark *found =
-	    array_find(mark, notes->marks.items, notes->marks.count, number && mark->number == number);
-
-	if (timestamp->kind != MMT_TIMESTAMP_MARK)
-		return NULL;
-	if (found) {
-		*timestamp = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = found->time_ns};
-		return NULL;
-	}
-	if (!notes->last_mark)
-		return error_create(MMT_ERROR_INVALID,
-				    "--%s: the recording has no marks; send SIGUSR1 to the recorder to set one",
-				    option);
-	return error_create(MMT_ERROR_INVALID, "--%s: the recording has no mark %llu; its marks are 1 to %llu", option,
-			    (unsigned long long)number, (unsigned long long)notes->last_mark);
 }
 
 uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *group)
@@ -372,7 +348,6 @@ static uint64_t resolve_timestamp(const struct span *span, const struct mmt_time
 		return from_realtime(span, find_time_of_day(span, timestamp->ns));
 	case MMT_TIMESTAMP_CLOCK:
 		return timestamp->ns;
-	case MMT_TIMESTAMP_MARK: /* notes_resolve() has converted them to clock times */
 	case MMT_TIMESTAMP_DEFAULT:
 		break;
 	}

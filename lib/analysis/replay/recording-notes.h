@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Notes of the recorder: the user's marks, resident sizes, and whether large stack dumps are on. */
+/* Notes of the recorder: OOM kills, resident sizes, and whether large stack dumps are on. */
 #pragma once
 
 #include "analysis/replay/memory-readings.h"
@@ -26,12 +26,11 @@ struct noted_group {
 	uint32_t path;			   /* in notes->control_groups */
 };
 
-/* All-zero notes are empty. Whatever the recording contains, the times of marks and readings ascend. */
+/* All-zero notes are empty. Whatever the recording contains, the times of OOM kills and readings ascend. */
 struct notes {
 	const int32_t *pids; /* processes whose RSS counts; NULL: all. Borrowed. */
 	size_t pid_count;
 	VECTOR(struct mmt_mark) marks;
-	uint64_t last_mark;	       /* number of the last one; 0: none */
 	struct memory_readings memory; /* of these processes */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
@@ -63,11 +62,7 @@ const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, en
 /* How long large stack dumps were off, up to `end_ns`. */
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);
 
-/* Convert a timestamp that names a mark to a clock time. Others stay as they are. */
-struct mmt_error *notes_resolve(const struct notes *notes, const char *option,
-				struct mmt_timestamp *timestamp) MMT_MUST_CHECK;
-
-/* Add all marks, and the readings from `from_ns` on, to the report, which borrows them. */
+/* Add all OOM kills, and the readings from `from_ns` on, to the report, which borrows them. */
 void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_report *report);
 
 /* Set-user-ID execs: the kernel does not allow recording their calls. When a thread executes a program with the

@@ -115,25 +115,17 @@ static bool observe(void *context, struct process *process, struct space_observe
 	return true;
 }
 
-static bool is_mark(const struct mmt_timestamp *timestamp, const struct event *event)
-{
-	return timestamp->kind == MMT_TIMESTAMP_MARK && event->kind == EVENT_NOTE && event->note.kind == NOTE_MARK &&
-	       event->note.value == timestamp->ns;
-}
-
-/* Find the first and last timestamp, for files without them, and the marks, where reading stops if it has the end. */
-static struct mmt_error *measure(const struct reader *recording, const struct mmt_report_options *options,
-				 uint64_t *first_ns_ret, uint64_t *last_ns_ret, struct notes *notes)
+/* Find the first and last timestamp, for files without them. */
+static struct mmt_error *measure(const struct reader *recording, uint64_t *first_ns_ret, uint64_t *last_ns_ret)
 {
 	struct reader *reader;
 	struct mmt_error *error = reader_open_again(recording, &reader);
-	bool from_known = options->from.kind != MMT_TIMESTAMP_MARK, to_known = options->to.kind != MMT_TIMESTAMP_MARK;
 	bool end = false, says_end = *last_ns_ret != 0;
 
 	*first_ns_ret = 0;
 	if (error)
 		return error;
-	while (!error && !end && !(says_end && *first_ns_ret && from_known && to_known)) {
+	while (!error && !end && !(says_end && *first_ns_ret)) {
 		struct event event;
 
 		error = reader_next(reader, &event, &end);
@@ -142,9 +134,6 @@ static struct mmt_error *measure(const struct reader *recording, const struct mm
 		if (!*first_ns_ret)
 			*first_ns_ret = event.time_ns;
 		*last_ns_ret = larger_of(*last_ns_ret, event.time_ns);
-		from_known |= is_mark(&options->from, &event);
-		to_known |= is_mark(&options->to, &event);
-		error = event.kind == EVENT_NOTE ? notes_take(notes, &event) : NULL;
 	}
 	reader_close(reader);
 	return error;
@@ -154,27 +143,22 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 {
 	const struct reader_metadata *metadata = replay->metadata;
 	uint64_t first_ns = replay->first_ns, last_ns = metadata->has_loss ? metadata->loss.stop_ns : 0;
-	struct mmt_report_options options = *asked;
 	struct mmt_error *error = NULL;
 
 	replay->window =
 	    (struct window){.from_ns = replay->first_ns, .allocations_to_ns = UINT64_MAX, .to_ns = UINT64_MAX};
 	if (asked->from.kind == MMT_TIMESTAMP_DEFAULT && asked->to.kind == MMT_TIMESTAMP_DEFAULT && !asked->min_age_ns)
 		return NULL;
-	if (!first_ns || !last_ns || asked->from.kind == MMT_TIMESTAMP_MARK || asked->to.kind == MMT_TIMESTAMP_MARK) {
+	if (!first_ns || !last_ns) {
 		uint64_t measured_first_ns, measured_last_ns = last_ns;
-		struct notes notes = {0};
 
-		error = measure(replay->reader, asked, &measured_first_ns, &measured_last_ns, &notes);
+		error = measure(replay->reader, &measured_first_ns, &measured_last_ns);
 		first_ns = first_ns ? first_ns : measured_first_ns;
 		last_ns = last_ns ? last_ns : measured_last_ns;
-		error = error ?: notes_resolve(&notes, "from", &options.from)
-			      ?: notes_resolve(&notes, "to", &options.to);
-		notes_deinit(&notes);
 	}
 	if (error)
 		return error;
-	return window_resolve(&options, first_ns, last_ns, metadata->ours ? metadata->info.start_realtime_ns : 0,
+	return window_resolve(asked, first_ns, last_ns, metadata->ours ? metadata->info.start_realtime_ns : 0,
 			      &replay->window);
 }
 

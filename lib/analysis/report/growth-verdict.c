@@ -600,11 +600,8 @@ int64_t mmt_process_growth(const struct mmt_process *process)
 
 const char *mmt_mark_describe(const struct mmt_mark *mark, char text[MMT_MARK_TEXT])
 {
-	if (mark->number)
-		snprintf(text, MMT_MARK_TEXT, "mark %" PRIu64, mark->number);
-	else
-		snprintf(text, MMT_MARK_TEXT, "OOM kill of %s (pid %" PRId32 ")",
-			 *mark->name ? mark->name : "a process", mark->pid);
+	snprintf(text, MMT_MARK_TEXT, "OOM kill of %s (pid %" PRId32 ")", *mark->name ? mark->name : "a process",
+		 mark->pid);
 	return text;
 }
 
@@ -613,7 +610,7 @@ const struct mmt_process *mmt_mark_victim(const struct mmt_report *report, const
 	const struct mmt_process *victim = NULL;
 
 	/* The last one that had this PID by then. */
-	array_each(process, report->processes, mark->number ? 0 : report->process_count) {
+	array_each(process, report->processes, report->process_count) {
 		if (process->pid == mark->pid && process->started_ns <= mark->time_ns)
 			victim = process;
 	}

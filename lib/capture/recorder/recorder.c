@@ -161,26 +161,3 @@ struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, 
 		buffer_put(&record, text, strlen(text) + 1);
 	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
 }
-
-struct mmt_error *recorder_note_marks(struct recorder *recorder)
-{
-	struct mmt_error *error = NULL;
-	uint64_t time_ns;
-
-	if (!recorder->writing || recorder->options->mark_fd < 0)
-		return NULL;
-	while (!error && read(recorder->options->mark_fd, &time_ns, sizeof(time_ns)) == sizeof(time_ns)) {
-		if (recorder->stop_ns && time_ns > recorder->stop_ns)
-			continue;
-		if (recorder->summary.marks == LIMIT_MARKS) {
-			recorder_message(recorder, true, "a mark was dropped: a recording can have %d marks",
-					 LIMIT_MARKS);
-			continue;
-		}
-		time_ns = larger_of(time_ns, recorder->start_ns);
-		error = recorder_note(recorder, NOTE_MARK, 0, time_ns, ++recorder->summary.marks, 0, NULL);
-		recorder_message(recorder, false, "mark %llu at %.3f s", (unsigned long long)recorder->summary.marks,
-				 (double)(time_ns - recorder->start_ns) / 1e9);
-	}
-	return error;
-}

@@ -158,9 +158,6 @@ void own_record_begin_bytes(struct buffer *record);
 struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buffer *record, pid_t pid, uint64_t time_ns,
 					  uint64_t id) MMT_MUST_CHECK;
 
-/* Write a mark for each timestamp that is waiting in options->mark_fd. */
-struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
-
 /* Write a note: see format.h for its value and number. `pid`: the process that it is about; 0: none. It ends with the
  * text; NULL: it has none. */
 struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,

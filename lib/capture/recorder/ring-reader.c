@@ -580,7 +580,6 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 	 * before they are noted. */
 	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->reader.rings);
-	error = error ?: recorder_note_marks(recorder);
 	/* Search all rings for FORK records up to the heads noted before. A process that made a record up to these
 	 * heads was forked earlier, so its FORK record is in some ring by now. The rings are searched one after the
 	 * other, so only some of the records that arrive meanwhile are seen, perhaps the FORK of a grandchild without

@@ -188,20 +188,15 @@ static void put_thread(struct firefox *firefox, size_t place)
 	put_pid(document, "pid", process->pid);
 	put_pid(document, "tid", process->pid);
 	firefox->failed |= !put_events(firefox, place);
-	/* The marks of the window, in the first thread only. */
+	/* The OOM kills of the window, in the first thread only. */
 	while (first < report->mark_count && report->marks[first].time_ns < report->from_ns)
 		first++;
 	count = report->mark_count - first;
 	document_open_object(document, "markers");
-	document_each_object(document, "data", i, count) {
-		document_string(document, "type", "mark");
-		document_unsigned(document, "number", report->marks[first + i].number);
-	}
-	document_each(document, "name", i, count) {
-		const char *name = report->marks[first + i].number ? "mark" : OOM_KILL;
-
-		document_unsigned(document, NULL, intern_find(&firefox->strings, name, strlen(name) + 1));
-	}
+	document_each_object(document, "data", i, count)
+		document_string(document, "type", OOM_KILL);
+	document_each(document, "name", i, count)
+		document_unsigned(document, NULL, intern_find(&firefox->strings, OOM_KILL, sizeof(OOM_KILL)));
 	document_each(document, "startTime", i, count)
 		document_milliseconds(document, NULL, subtract(report->marks[first + i].time_ns, report->from_ns));
 	PUT_CONSTANTS(document, count, "null", "endTime");
@@ -234,12 +229,9 @@ static void put_meta(const struct firefox *firefox)
 		     "\"importedFrom\":\"mmtrace\",\"stackwalk\":1,\"debug\":0,\"symbolicated\":true,"
 		     "\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,"
 		     "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],"
-		     "\"markerSchema\":[{\"name\":\"mark\","
-		     "\"chartLabel\":\"mark {marker.data.number}\","
-		     "\"tableLabel\":\"mark {marker.data.number}\","
-		     "\"tooltipLabel\":\"mark {marker.data.number}\","
+		     "\"markerSchema\":[{\"name\":\"" OOM_KILL "\","
 		     "\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\",\"timeline-memory\"],"
-		     "\"fields\":[{\"key\":\"number\",\"label\":\"Number\",\"format\":\"integer\"}]}]");
+		     "\"fields\":[]}]");
 	document_close(document);
 }
 
@@ -354,7 +346,6 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 	firefox.row_stacks = calloc(report->row_count + 1, sizeof(*firefox.row_stacks));
 	firefox.failed = !firefox.row_stacks;
 	export_events_sort_by_process(report, &export->events);
-	(void)put_text(&firefox, "mark");
 	(void)put_text(&firefox, OOM_KILL);
 	for (size_t i = 0; i < report->row_count && !firefox.failed; i++)
 		put_row(&firefox, i);

@@ -434,7 +434,7 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 				  EVENT_COUNTER, NULL, export_track_value(track, j, track->bytes));
 	}
 	if (report->mark_count)
-		put_track(&perfetto, UUID_MARKS, 0, "marks", 0);
+		put_track(&perfetto, UUID_MARKS, 0, "OOM kills", 0);
 	for (size_t i = 0; i < report->mark_count; i++) {
 		put_event(&perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT,
 			  mmt_mark_describe(&report->marks[i], text), 0);

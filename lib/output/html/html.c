@@ -283,7 +283,6 @@ static void put_words(struct page *page, const struct mmt_report *report)
 		document_string(page->document, NULL, escape(page, report->completeness.warnings[i]));
 	document_open_array(page->document, "facts");
 	put_lines(page, report, text_events, NULL);
-	put_lines(page, report, text_marks, NULL);
 	if (*report->command_line)
 		document_string(page->document, NULL, escape(page, report->command_line));
 	document_close(page->document);

@@ -312,23 +312,15 @@ static void put_counters(struct document *document, const char *name, uint64_t t
 	document_close(document);
 }
 
-static void put_marks(struct document *document, const struct mmt_report *report, const char *key, bool oom_kills)
+static void put_oom_kills(struct document *document, const struct mmt_report *report)
 {
-	document_each(document, key, i, report->mark_count) {
+	document_each_object(document, "oom_kills", i, report->mark_count) {
 		const struct mmt_mark *mark = &report->marks[i];
 
-		if (oom_kills != !mark->number)
-			continue;
-		document_open_object(document, NULL);
-		if (!oom_kills)
-			document_unsigned(document, "number", mark->number);
 		document_unsigned(document, "time_ns", mark->time_ns);
-		if (oom_kills) {
-			document_signed(document, "pid", mark->pid);
-			document_string(document, "name", *mark->name ? mark->name : NULL);
-			document_bool(document, "in_report", mmt_mark_victim(report, mark));
-		}
-		document_close(document);
+		document_signed(document, "pid", mark->pid);
+		document_string(document, "name", *mark->name ? mark->name : NULL);
+		document_bool(document, "in_report", mmt_mark_victim(report, mark));
 	}
 }
 
@@ -414,8 +406,7 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	}
 	document_each_object(document, "heaps", i, it->heap_count)
 		put_heap(document, &it->heaps[i]);
-	put_marks(document, it, "marks", false);
-	put_marks(document, it, "oom_kills", true);
+	put_oom_kills(document, it);
 	if (open_known(document, "command_end", end->time_ns)) {
 		document_unsigned(document, "time_ns", end->time_ns);
 		document_signed(document, "pid", end->pid);

@@ -598,7 +598,7 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 		const struct mmt_process *victim = mmt_mark_victim(report, mark);
 		uint64_t read_ns = victim && victim->readings ? victim->readings->end_ns : UINT64_MAX;
 
-		if (mark->number || mark->time_ns < report->from_ns)
+		if (mark->time_ns < report->from_ns)
 			continue;
 		command_killed |= mark->pid == report->command_end.pid;
 		if (shown++ >= OOM_KILLS_SHOWN)

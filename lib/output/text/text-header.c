@@ -420,7 +420,6 @@ void text_details(struct text *text, const struct mmt_report *report)
 	text_source(text, report);
 	text_events(text, report);
 	text_stacks(text, report);
-	text_marks(text, report);
 	text_reconciled(text, report);
 	text_checks(text, report);
 	put_notes(text, &report->completeness, false);

@@ -192,8 +192,6 @@ const char *text_frame_name(const struct mmt_frame *frame, char room[TEXT_FRAME_
 
 /* The sections of a text report that are printed only when they have content. */
 
-/* The marks that the user made while recording. */
-void text_marks(struct text *text, const struct mmt_report *report);
 /* The part of the recording that --from and --to select; the classes and processes that were selected. */
 void text_window(struct text *text, const struct mmt_report *report);
 void text_choice(struct text *text, const struct mmt_report *report);

@@ -7,7 +7,6 @@
 
 #include "base/figures.h"
 
-#define MARKS_SHOWN 6
 #define FAILURES_SHOWN 3
 #define PROCESSES_SHOWN 8
 #define THREADS_SHOWN 20
@@ -69,22 +68,6 @@ void text_window(struct text *text, const struct mmt_report *report)
 			 text_since(text, report, report->from_ns), text_since(text, report, report->allocations_to_ns),
 			 text_since(text, report, report->to_ns));
 	text_end_sentence(text, TEXT_STRONG, 2);
-}
-
-void text_marks(struct text *text, const struct mmt_report *report)
-{
-	size_t count = 0;
-
-	array_each(mark, report->marks, report->mark_count) {
-		if (mark->number && count++ < MARKS_SHOWN)
-			text_format(text, TEXT_PLAIN, "%s %" PRIu64 " at %s",
-				    count > 1 ? "," : "  marks:", mark->number,
-				    text_since(text, report, mark->time_ns));
-	}
-	if (count > MARKS_SHOWN)
-		text_format(text, TEXT_PLAIN, " and %zu more", count - MARKS_SHOWN);
-	if (count)
-		text_end_line(text);
 }
 
 void text_classes(struct text *text, const struct mmt_report *report)

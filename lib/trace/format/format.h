@@ -105,7 +105,7 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
 #define SECTION_PIECE_BYTES 48			  /* including the record's header */
 
 /* Notes of the recorder are stored in the data in records of the same kind: after u64 zero, u16 zero and u16 size come
- * u32 enum note_kind, u64 value, u64 number. A mark: its number and 0. RSS of the record's process: bytes, and the
+ * u32 enum note_kind, u64 value, u64 number. RSS of the record's process: bytes, and the
  * number of the reading, which is the same for all processes at that time. Large stack dumps: 1 for on or 0 for off,
  * and how often they have been switched so far. Unrecorded children of the record's process that existed when recording
  * began: their number, and 0. Start of the record's process: nanoseconds since boot, its PID in its own PID namespace
@@ -121,7 +121,7 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_PARENT_SHIFT 32
 enum note_kind {
-	NOTE_MARK = 0,
+	NOTE_MARK = 0, /* of older recordings, which is ignored */
 	NOTE_RESIDENT = 1,
 	NOTE_LARGE_DUMPS = 2,
 	NOTE_UNRECORDED_CHILDREN = 3,
