@@ -369,7 +369,7 @@ static const struct option_entry *find_entry(const struct option_entry *table, i
 
 /* Options of other tools or of another command, and, if `removed`, of earlier versions, or only values of options. */
 static const struct other_option {
-	const char *commands[3], *option, *value, *instead;
+	const char *commands[5], *option, *value, *instead;
 	bool removed;
 } others[] = {
     {{"report"},
@@ -393,6 +393,11 @@ static const struct other_option {
     {{"report", "export"}, "at", "", "use --to", true},
     {{"help"}, "completion", "", "the completion scripts are installed with mmtrace", true},
     {{"report", "export"}, "tail", "", "use --min-age", true},
+    {{"report", "diff", "export", "top", "trace"},
+     "hide",
+     "",
+     "reports name the responsible function without it; --focus and --by function select",
+     true},
     {{"export"}, "every", "", "export each time with --to TIME", true},
     {{"export"}, "format", "massif", "use heaptrack, whose viewer has the same chart", true},
     {{"export"}, "format", "speedscope", "use pprof, which speedscope.app opens", true},
@@ -415,7 +420,7 @@ static const struct other_option {
 static const struct other_option *find_other(const struct command *command, const char *option, const char *value)
 {
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		for (size_t j = 0; j < 3 && others[i].commands[j]; j++)
+		for (size_t j = 0; j < 5 && others[i].commands[j]; j++)
 			if (!strcmp(others[i].commands[j], command->name) && !strcmp(others[i].option, option) &&
 			    !strcmp(others[i].value, value))
 				return &others[i];

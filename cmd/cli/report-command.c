@@ -20,7 +20,6 @@ void report_selection_deinit(struct report_selection *selection)
 	free(selection->pids.items);
 	free(selection->focus.items);
 	free(selection->ignore.items);
-	free(selection->hide.items);
 }
 
 void report_selection_apply(struct report_selection *selection)
@@ -35,8 +34,6 @@ void report_selection_apply(struct report_selection *selection)
 	report->focus_count = selection->focus.count;
 	report->ignore = selection->ignore.items;
 	report->ignore_count = selection->ignore.count;
-	report->hide = selection->hide.items;
-	report->hide_count = selection->hide.count;
 }
 
 int report_selection_finish(const struct command *command, struct report_selection *selection, char **arguments)

@@ -8,7 +8,7 @@
 struct report_selection {
 	struct mmt_report_options report; /* its `input` is NULL until an option or argument gives it */
 	struct value_pids pids;
-	struct value_words focus, ignore, hide;
+	struct value_words focus, ignore;
 	enum mmt_row_key by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
 };
 
@@ -34,10 +34,6 @@ struct report_selection {
 	       "module, file, class, thread) matches; may be repeated"),                                               \
 	    OPTION(0, "ignore", value_word, &(selection)->ignore, "[KEY=]PATTERN",                                     \
 		   "exclude memory that matches, as with --focus; may be repeated", .rare = true),                     \
-	    OPTION(0, "hide", value_word, &(selection)->hide, "NAME",                                                  \
-		   "hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be "      \
-		   "repeated",                                                                                         \
-		   .rare = true),                                                                                      \
 	    OPTION(0, "no-demangle", value_flag, &(selection)->report.no_demangle, NULL,                               \
 		   "show mangled C++ and Rust names", .rare = true)
 

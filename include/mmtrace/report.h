@@ -47,10 +47,6 @@ struct mmt_report_options {
 	size_t pid_count;
 	bool no_demangle;
 	const struct mmt_progress *progress; /* NULL: none */
-	/* Shell patterns. Frames whose function, or base name of the module, matches one are removed from all stacks;
-	   stacks that are then equal are merged. */
-	const char *const *hide;
-	size_t hide_count;
 	enum mmt_row_key by;
 	/* Rows of pairs of keys: MMT_BY_STACK, the default, means one key. Otherwise neither key is MMT_BY_STACK, both
 	 * differ, MMT_BY_THREAD means the thread, and lifetime_steps is 0. */
@@ -192,7 +188,6 @@ struct mmt_row {
 	/* A stack of the same functions has the same number in every recording: their modules and names or, of
 	 * functions without a name, build-id and place. 0: the row has a name. Hostile recordings can choose it. */
 	uint64_t identity;
-	size_t hidden_frame_count; /* removed by `hide`, from the first of the merged stacks */
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	const char *hint; /* what this memory is, whether it is likely a leak, and what helps; NULL: none */
@@ -352,7 +347,7 @@ struct mmt_failure {
 	uint64_t asked_bytes; /* sum of the requested lengths, at most UINT64_MAX */
 	uint64_t first_ns, last_ns;
 	const struct mmt_frame *const *frames;
-	size_t frame_count, hidden_frame_count;
+	size_t frame_count;
 	size_t origin; /* place in `frames`, as in struct mmt_row */
 	enum mmt_stack_end stack_end;
 	const int32_t *pids;
@@ -368,7 +363,7 @@ struct mmt_stall {
 	uint64_t count;
 	uint64_t total_ns, longest_ns;
 	const struct mmt_frame *const *frames;
-	size_t frame_count, hidden_frame_count;
+	size_t frame_count;
 	size_t origin; /* place in `frames`, as in struct mmt_row */
 	enum mmt_stack_end stack_end;
 };
@@ -394,7 +389,7 @@ struct mmt_toucher {
 	const char *name;
 	uint64_t bytes, error_bytes; /* an estimate, if page faults were sampled; 95 % of all errors are smaller */
 	const struct mmt_frame *const *frames;
-	size_t frame_count, hidden_frame_count;
+	size_t frame_count;
 	size_t origin; /* place in `frames`, as in struct mmt_row */
 	enum mmt_stack_end stack_end;
 };

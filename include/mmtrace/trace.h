@@ -46,7 +46,7 @@ struct mmt_traced_call {
 };
 
 struct mmt_trace_options {
-	/* Used are: input, pids, no_demangle, hide, from, to; focus, ignore, classes and min_age_ns, of what a call
+	/* Used are: input, pids, no_demangle, from, to; focus, ignore, classes and min_age_ns, of what a call
 	 * maps or any of what it finds, where freed and moved memory also has the frames of its own stack; and follow,
 	 * which returns false at the end.
 	 */

@@ -21,8 +21,7 @@ static inline uint64_t figures_held_bytes(const struct mmt_row *row)
 
 /* Initialisers: the stack of a row, a failure, a stall or a toucher in another one of these. */
 #define FIGURES_STACK(of)                                                                                              \
-	.frames = (of)->frames, .frame_count = (of)->frame_count, .hidden_frame_count = (of)->hidden_frame_count,      \
-	.origin = (of)->origin, .stack_end = (of)->stack_end
+	.frames = (of)->frames, .frame_count = (of)->frame_count, .origin = (of)->origin, .stack_end = (of)->stack_end
 
 #define FIGURE_ADD_SUM(name) figure_add(&sum->name, of->name);
 #define FIGURE_ADD__(name)

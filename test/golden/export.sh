@@ -62,7 +62,7 @@ cmp -s file.out "$data/more.data" || complain "export replaced a recording"
 rm file.out
 
 # The page of report --html, for the same selection; the viewer chooses the weight.
-for selection in "" "--to 300ms --class anon,file --hide main" "--focus *mmap* --min-age 1ms"; do
+for selection in "" "--to 300ms --class anon,file" "--focus *mmap* --min-age 1ms"; do
 	# shellcheck disable=SC2086
 	"$MMTRACE" report --html page.html $selection "$data/more.data"
 	# shellcheck disable=SC2086

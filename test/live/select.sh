@@ -41,8 +41,7 @@ selects 8 --focus 'keep_*' --focus thread=worker-1
 selects 11 --focus keep_cache --focus "thread=$pid"
 selects 24 --focus 'keep_*' --ignore 'thread=worker-*'
 selects 0 --focus keep
-# Hidden frames still select, in every grouping and in a window.
-selects 16 --focus keep_cache --hide keep_cache
+# In every grouping and in a window.
 selects 16 --focus keep_cache --by class
 selects 5 --focus keep_cache --focus 'thread=worker-*' --by function --every 100ms
 expect_json ".steps[-1].unfreed_bytes == $((5 * block)) and (.focus | length) == 2 and .ignore == []"

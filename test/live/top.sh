@@ -30,7 +30,7 @@ recorder_ended() { # WHY
 jq -e . lines >/dev/null || fail "no lines of JSON: $(cat lines errors)"
 "$MMTRACE" report --json -n 5 top.data >report.json || fail "no report"
 [ "$(tail -1 lines | jq -S .)" = "$(jq -S . report.json)" ] || fail "the last line is not the report"
-options=(--min-bytes 8K --by 'function,class' --sort committed --hide none --ignore none --no-demangle --limit 3)
+options=(--min-bytes 8K --by 'function,class' --sort committed --ignore none --no-demangle --limit 3)
 "$MMTRACE" top "${options[@]}" --max-size 1G -o top.data --interval 1h -- sh -c 'sleep 0.3' >block 2>errors ||
 	fail "a block: $(cat errors)"
 "$MMTRACE" report "${options[@]}" top.data >report.txt

@@ -65,29 +65,6 @@ bool rows_need_threads(const struct rows *rows)
 	return rows->filters.by_threads || (is_pair(rows) && is_by(rows, MMT_BY_THREAD));
 }
 
-/* Remove frames that --hide selects from the scratch vector. Returns their number. */
-static size_t hide_frames(struct rows *rows)
-{
-	size_t count = rows->frames.count, kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct mmt_frame *frame = rows->frames.items[i];
-		bool hidden = false;
-
-		for (size_t j = 0; !hidden && j < rows->options->hide_count; j++) {
-			const char *pattern = rows->options->hide[j];
-
-			hidden = filters_match(pattern, frame->function) ||
-				 filters_match(pattern, frame->raw_function) || filters_match(pattern, frame->module);
-		}
-		if (hidden)
-			continue;
-		rows->frames.items[kept++] = frame;
-	}
-	rows->frames.count = kept;
-	return count - kept;
-}
-
 struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_row *row_ret)
 {
 	const struct mmt_frame **frames;
@@ -95,7 +72,6 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_
 
 	if (error)
 		return error;
-	row_ret->hidden_frame_count = hide_frames(rows);
 	row_ret->frames = frames = arena_alloc(rows->arena, rows->frames.count, sizeof(*frames));
 	if (!frames)
 		return &error_no_memory;
@@ -273,7 +249,7 @@ static struct mmt_error *find_stack_row(struct rows *rows, const struct account 
 	return NULL;
 }
 
-/* The scratch vector contains the stack's frames, including hidden ones. */
+/* The scratch vector contains the stack's frames. */
 static bool is_wanted(const struct rows *rows, const struct account *account)
 {
 	uint32_t path = account->memory_class == MMT_CLASS_FILE ? classes_kind_path(account->kind) : 0;
@@ -322,7 +298,6 @@ struct mmt_error *rows_find(void *context, struct account *account)
 	account->row = LEDGER_NO_ROW;
 	if (!is_wanted(rows, account))
 		return NULL;
-	hide_frames(rows);
 	if (rows->options->by == MMT_BY_TOUCH && !rows->touching)
 		account->row = 0;
 	else

@@ -72,7 +72,7 @@ struct process *rows_next(const struct rows *rows, const struct process *process
 /* The ledger must keep accounts by thread. */
 bool rows_need_threads(const struct rows *rows);
 
-/* Put all frames of a stack into rows->frames, hidden ones too. Stacks that a report shows as one have one identity. */
+/* Put all frames of a stack into rows->frames. Stacks that a report shows as one have one identity. */
 struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_t *identity_ret) MMT_MUST_CHECK;
 
 /* filters_matches() of a stack's frames alone. Each stack is looked at once. */

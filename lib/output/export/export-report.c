@@ -107,7 +107,7 @@ const char *export_no_frames(const struct mmt_row *row)
 {
 	if (row->lost)
 		return "[calls that were lost]";
-	return row->hidden_frame_count ? "[hidden]" : "[no stack]";
+	return "[no stack]";
 }
 
 void export_stack_begin(struct export_stack *stack, const struct mmt_row *row)

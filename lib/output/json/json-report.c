@@ -145,11 +145,10 @@ static void put_pids(struct document *document, const int32_t *pids, size_t coun
 		document_signed(document, NULL, pids[i]);
 }
 
-static void put_stack(struct document *document, enum mmt_stack_end end, size_t hidden_count,
-		      const struct mmt_frame *const *frames, size_t count)
+static void put_stack(struct document *document, enum mmt_stack_end end, const struct mmt_frame *const *frames,
+		      size_t count)
 {
 	document_string(document, "stack_end", stack_end_words[end]);
-	document_unsigned(document, "hidden_frame_count", hidden_count);
 	document_each_object(document, "frames", i, count) {
 		const struct mmt_frame *it = frames[i];
 		static const char *const kinds[] = {
@@ -213,7 +212,7 @@ static void put_row(struct document *document, const char *key, const struct mmt
 	document_each(document, "threads", i, it->thread_count)
 		put_thread(document, NULL, &it->threads[i]);
 	put_pids(document, it->pids, it->pid_count);
-	put_stack(document, it->stack_end, it->hidden_frame_count, it->frames, it->frame_count);
+	put_stack(document, it->stack_end, it->frames, it->frame_count);
 	document_close(document);
 }
 
@@ -226,7 +225,7 @@ static void put_side_figures(struct document *document, const struct mmt_report 
 		document_string(document, "call", mmt_event_count_name(it->call));
 		FAILURE_MEMBERS(PUT_MEMBER)
 		put_pids(document, it->pids, it->pid_count);
-		put_stack(document, it->stack_end, it->hidden_frame_count, it->frames, it->frame_count);
+		put_stack(document, it->stack_end, it->frames, it->frame_count);
 		document_bool(document, "refused", it->refused);
 		document_string(document, "limit", mmt_limit_name(it->limit.kind));
 		document_unsigned(document, "limit_value", it->limit.kind ? it->limit.value : MMT_UNKNOWN);
@@ -242,7 +241,7 @@ static void put_side_figures(struct document *document, const struct mmt_report 
 			document_unsigned(document, "total_ns", it->total_ns);
 			document_unsigned(document, "longest_ns", it->longest_ns);
 			put_pids(document, &it->pid, 1);
-			put_stack(document, it->stack_end, it->hidden_frame_count, it->frames, it->frame_count);
+			put_stack(document, it->stack_end, it->frames, it->frame_count);
 		}
 	document_each_object(document, "thread_totals", i, report->thread_total_count) {
 		const struct mmt_thread_total *it = &report->thread_totals[i];
@@ -275,8 +274,7 @@ static void put_parts(struct document *document, const char *key, const struct m
 			document_string(document, "function", toucher->name);
 			document_unsigned(document, "bytes", toucher->bytes);
 			document_unsigned(document, "error_bytes", toucher->error_bytes);
-			put_stack(document, toucher->stack_end, toucher->hidden_frame_count, toucher->frames,
-				  toucher->frame_count);
+			put_stack(document, toucher->stack_end, toucher->frames, toucher->frame_count);
 		}
 	}
 }
@@ -380,7 +378,6 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	put_unsigned(document, "mapping_limit", it->mapping_limit, it->mapping_limit);
 	document_string(document, "by", mmt_row_key_name(it->by));
 	document_string(document, "then_by", it->then_by == MMT_BY_STACK ? NULL : mmt_row_key_name(it->then_by));
-	put_words(document, "hide", it->options.hide, it->options.hide_count);
 	put_words(document, "focus", it->options.focus, it->options.focus_count);
 	put_words(document, "ignore", it->options.ignore, it->options.ignore_count);
 	document_each(document, "classes", kind, MMT_CLASS_KINDS) {
@@ -553,8 +550,7 @@ static void put_call_stack(struct document *document, const struct mmt_row *it, 
 	document_string(document, "class", mmt_class_name(it->memory_class));
 	document_string(document, "pattern", mmt_pattern_name(it->pattern));
 	PUT_MEMBER(file)
-	put_stack(document, it->stack_end, it->hidden_frame_count, it->frames + (whole ? 0 : it->origin),
-		  whole ? it->frame_count : 1);
+	put_stack(document, it->stack_end, it->frames + (whole ? 0 : it->origin), whole ? it->frame_count : 1);
 }
 
 static void put_memory(struct document *document, const char *name, const struct mmt_traced_memory *memory, bool stacks)

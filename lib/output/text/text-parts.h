@@ -149,7 +149,7 @@ void text_diff_heaps(struct text *text, const struct mmt_diff *diff, bool blocks
 
 /* Marks in the stacks printed so far that are explained below them. */
 struct text_stack_marks {
-	bool doubtful, unnamed, folded, cut, hidden;
+	bool doubtful, unnamed, folded, cut;
 	bool between; /* frames between two functions are folded without a line */
 	bool ends[MMT_STACK_END_KINDS];
 };

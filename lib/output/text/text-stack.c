@@ -408,12 +408,6 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 		marks->between |= line->frames > 1;
 	}
 	vector_deinit(&layout.lines);
-	marks->hidden |= row->hidden_frame_count > 0;
-	if (row->hidden_frame_count && !row->frame_count) {
-		text_pad_to(text, indent);
-		text_line(text, TEXT_FAINT, "(every frame is hidden)");
-		return;
-	}
 	marks->ends[row->stack_end] = true;
 	if (row->stack_end == MMT_STACK_END_ENTRY)
 		return;
@@ -460,7 +454,6 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	     "file+0x... or 0x...: no symbol; debug information, or a perf map for JIT code, gives names."},
 	    {marks->folded || marks->cut, "...: frames omitted; --stacks all shows every frame."},
 	    {marks->between, "frames of the interpreter between two functions are omitted; --stacks all shows them."},
-	    {marks->hidden, "frames hidden by --hide are omitted."},
 	    {exhausted_largest,
 	     "callers missing, dump exhausted: they lie beyond the largest dump, in a deeper stack or behind a larger "
 	     "array or alloca(3) of one function, as in threads of Ruby and Ada, or behind pages of such an array "

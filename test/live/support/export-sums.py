@@ -36,7 +36,7 @@ def frame_name(frame):
 def frames_of(group):
     if group['frames']:
         return tuple(escaped(frame_name(f)) for f in reversed(group['frames']))
-    return ('[calls that were lost]' if group['lost'] else '[hidden]' if group['hidden_frame_count'] else '[no stack]',)
+    return ('[calls that were lost]' if group['lost'] else '[no stack]',)
 
 
 MEASURES = {
