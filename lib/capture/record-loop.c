@@ -649,7 +649,6 @@ static void count_left_running(struct recorder *recorder)
 
 void loop_stop(struct recorder *recorder)
 {
-	const struct unasked *old = &recorder->jobs.runtimes->old_maps;
 	uint64_t sleep_end_ns;
 	bool command_ended;
 
@@ -690,11 +689,6 @@ void loop_stop(struct recorder *recorder)
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));
 		ask_runtime_clean_up(recorder, process, false);
 	}
-	if (old->count)
-		recorder_message(
-		    recorder, true, "%llu %s older than the process with %s PID, and not used (/tmp/perf-%d.map%s)",
-		    (unsigned long long)old->count, old->count == 1 ? "perf map is" : "perf maps are",
-		    old->count == 1 ? "its" : "their", (int)old->first, old->count == 1 ? "" : " and others");
 	recorder_keep_failure(recorder, jit_reader_finish(recorder));
 	recorder_keep_failure(recorder, build_id_notes_read(recorder));
 }

@@ -155,11 +155,3 @@ rm -f "/tmp/.java_pid$pid" "/tmp/perf-$pid.map"
 expect_log "process $pid \(Java\) was asked for a perf map"
 ! grep -q 'no names for the JIT code' record.log || fail "it was not waited for: $(cat record.log)"
 exec 3>&-
-
-# A process with an unknown runtime is reported too.
-start_workload jit-frameless
-rm -f "/tmp/perf-$pid.map"
-start_recording -p "$pid" --ask-runtime
-stop_recording
-expect_log "1 process generates code.*\(pid $pid\)"
-exec 3>&-

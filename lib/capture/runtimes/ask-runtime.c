@@ -372,37 +372,6 @@ static void give_up(struct recorder *recorder)
 	}
 }
 
-void unasked_count(struct unasked *unasked, pid_t pid)
-{
-	if (!unasked->count++)
-		unasked->first = pid;
-}
-
-/* Counts a process that has JIT code but no names for it. */
-static void count_unasked(struct recorder *recorder, const struct traced_process *process)
-{
-	const struct jitdump_notes *dumps = &recorder->jobs.runtimes->jitdumps;
-
-	if (!recorder->options->ask_runtime)
-		return;
-	if (array_find(note, dumps->items.items, dumps->items.count, note->copy.pid == process->pid) ||
-	    process->perf_map.text || perf_maps_exists(recorder, process))
-		return;
-	if (process->runtime && process->runtime->is_guess)
-		unasked_count(&recorder->jobs.runtimes->unknown_runtimes, process->pid);
-	else if (process->runtime && process->runtime->at_end && process->asked == ASKED_NOT)
-		unasked_count(&recorder->jobs.runtimes->ended_runtimes, process->pid);
-}
-
-static void report_unasked(const struct recorder *recorder, const struct unasked *unasked, const char *one,
-			   const char *several, const char *what)
-{
-	if (unasked->count)
-		recorder_message(recorder, true, "%llu %s %s (pid %d%s)", (unsigned long long)unasked->count,
-				 unasked->count == 1 ? one : several, what, (int)unasked->first,
-				 unasked->count == 1 ? "" : " and others");
-}
-
 void ask_runtimes_at_end(struct recorder *recorder)
 {
 	uint64_t end_ns = clock_now_ns() + AT_END_NS;
@@ -417,16 +386,6 @@ void ask_runtimes_at_end(struct recorder *recorder)
 		usleep(STEP_MICROSECONDS);
 		process_table_update(&recorder->processes);
 	}
-	process_table_each(process, &recorder->processes, true) {
-		/* A warning was already printed for processes that have ended. */
-		if (process->pidfd >= 0 || process->tmp_directory >= 0)
-			count_unasked(recorder, process);
-	}
-	report_unasked(recorder, &recorder->jobs.runtimes->unknown_runtimes, "process generates", "processes generate",
-		       "code that will have no names: only .NET and Java can be asked for a perf map while they run");
-	report_unasked(recorder, &recorder->jobs.runtimes->ended_runtimes, "process", "processes",
-		       "ended before mmtrace could ask for a perf map, so JIT code has no names; stop the recording "
-		       "while Java is still running");
 }
 
 void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process, bool earlier)
@@ -442,7 +401,6 @@ void ask_runtime_ended(struct recorder *recorder, struct traced_process *process
 {
 	cancel_request(recorder, process);
 	ask_runtime_clean_up(recorder, process, false);
-	count_unasked(recorder, process);
 }
 
 /* Joins strings as /proc shows them. 0: they do not fit. */

@@ -134,23 +134,13 @@ int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *nam
  * the number of bytes. */
 size_t target_socket_exchange(int fd, const void *request, size_t size, void *answer, size_t room, uint64_t wait_ns);
 
-/* Processes without a perf map: their number, and the PID of the first one. */
-struct unasked {
-	uint64_t count;
-	pid_t first;
-};
-
 /* The state of the jobs of this folder. */
 struct runtime_jobs {
 	struct jitdump_notes jitdumps;
-	struct unasked unknown_runtimes, ended_runtimes; /* with --ask-runtime: processes whose runtime was not asked */
-	struct unasked old_maps;		   /* processes that started after their perf map had been written */
 	VECTOR(struct perf_map_copy) earlier_maps; /* perf maps of programs that ended with an exec */
 	struct runtime_options options;		   /* of the programs of recorded processes */
 	uint64_t perf_map_bytes;		   /* copied so far; at most LIMIT_RECORDED_PERF_MAPS_BYTES */
 };
-
-void unasked_count(struct unasked *unasked, pid_t pid);
 
 /* Reads the options of the runtime for the program that the process runs now, unless it was read before. */
 struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;

@@ -282,9 +282,8 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 	/* This is the map of the earlier program, which has been copied. */
 	if (refused && is_same_state(&process->earlier_map, &status))
 		return NULL;
-	if (refused == too_old && !process->target)
-		unasked_count(&recorder->jobs.runtimes->old_maps, process->pid);
-	else if (refused)
+	/* An earlier process with this PID may have left it. */
+	if (refused && (refused != too_old || process->target))
 		recorder_message(recorder, true, "cannot use /tmp/%s of process %d (%llu bytes): %s", process->map_name,
 				 process->pid, (unsigned long long)status.st_size, refused);
 	return error;
