@@ -369,12 +369,12 @@ struct mmt_stall {
 };
 
 /* A process chosen by the OOM killer, not always a recorded one. */
-struct mmt_mark {
+struct mmt_oom_kill {
 	uint64_t time_ns;
 	int32_t pid;   /* of the victim */
 	char name[16]; /* of the victim; "": not known */
 };
-#define MMT_MARK_TEXT 64
+#define MMT_OOM_KILL_TEXT 64
 
 /* How the recorded command or a target that the user named ended, unless with status 0: a signal comes before a status,
  * the last first. */
@@ -587,8 +587,8 @@ struct mmt_report {
 	size_t part_count;
 	uint64_t lifetime_step_ns;
 	uint32_t lifetime_steps;      /* number of steps; the last one includes to_ns */
-	const struct mmt_mark *marks; /* up to the end of the window, in time order */
-	size_t mark_count;
+	const struct mmt_oom_kill *oom_kills; /* up to the end of the window, in time order */
+	size_t oom_kill_count;
 	struct mmt_command_end command_end;
 	const struct mmt_report *before_end; /* set by the caller: JSON has the answer of this one, too; or NULL */
 	const struct mmt_resident_reading *resident_readings; /* in the window, in time order; none: not recorded */
@@ -657,10 +657,10 @@ MMT_PUBLIC bool mmt_report_has_ended(const struct mmt_report *report);
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report, uint64_t *since_ns_ret);
 
 /* "OOM kill of NAME (pid 12)". */
-MMT_PUBLIC const char *mmt_mark_describe(const struct mmt_mark *mark, char text[MMT_MARK_TEXT]);
+MMT_PUBLIC const char *mmt_oom_kill_describe(const struct mmt_oom_kill *oom_kill, char text[MMT_OOM_KILL_TEXT]);
 
 /* The selected process that an OOM kill ended; NULL: another one. */
-MMT_PUBLIC const struct mmt_process *mmt_mark_victim(const struct mmt_report *report, const struct mmt_mark *mark);
+MMT_PUBLIC const struct mmt_process *mmt_oom_kill_victim(const struct mmt_report *report, const struct mmt_oom_kill *oom_kill);
 
 /* Processes of the group that the OOM killer ended in the window; 0, too, if that is not known. `group` may be NULL. */
 MMT_PUBLIC uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *group);

@@ -71,7 +71,7 @@
 #define LIMIT_CHILDREN 4096		/* Children from before the recording, which a warning names */
 #define LIMIT_GROUPS 64			/* Control groups with counters, in the recorder, too */
 #define LIMIT_STARTS 4096		/* Processes whose start is noted */
-#define LIMIT_MARKS 65536		/* OOM kills */
+#define LIMIT_OOM_KILLS 65536		/* OOM kills */
 #define LIMIT_LOST (1ULL << 48)		/* Losses of one kind; more are damage: a year of nine million a second */
 #define LIMIT_CPUS 8192			/* CPU numbers; a higher one is damage: Linux supports 8,192 */
 #define LIMIT_READ_PROCESSES 4096	/* Processes whose RSS is kept over time */
@@ -100,7 +100,6 @@
 #define LIMIT_HTML_STRING_BYTES (1u << 20)  /* A string of HTML; the rest is cut */
 #define LIMIT_HTML_LIFETIMES 20000	    /* Lifetimes of 12 bytes, or twice the number of parts; then coarser */
 #define LIMIT_HTML_READINGS 1000	    /* Points of RSS on a page: as many as a screen has columns */
-#define LIMIT_PERFETTO_REGIONS 1000	    /* Regions of an export */
 #define LIMIT_EXPORT_BYTES (64u << 20)	    /* A table of an export: strings, frames, ...; more is an error */
 #define LIMIT_EXPORT_ROWS 200		    /* Stacks, and executables, in rows for databases; the rest is summed */
 

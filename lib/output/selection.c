@@ -190,7 +190,7 @@ const char *selection_row_name(const struct mmt_row *row, char room[EXPORT_NAME_
 		return row->name;
 	if (!row->frame_count)
 		return row->lost ? "[lost]" : "[no stack]";
-	return export_frame_name(export_origin(row), room);
+	return export_frame_name(row->frames[row->origin < row->frame_count ? row->origin : 0], room);
 }
 
 struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mmt_text_options *options,

@@ -38,7 +38,7 @@ static const struct mmt_lifetime lifetimes[] = {{0, MMT_STILL_MAPPED, 8192, 2}, 
 
 static struct mmt_report hostile_report(struct mmt_row *rows, struct mmt_part *parts)
 {
-	static struct mmt_mark marks[2];
+	static struct mmt_oom_kill marks[2];
 	struct mmt_report report = sample_report();
 
 	rows[0] = sample_rows[0];
@@ -77,10 +77,10 @@ static struct mmt_report hostile_report(struct mmt_row *rows, struct mmt_part *p
 	report.from_ns = report.start_ns;
 	report.to_ns = report.end_ns;
 	for (unsigned i = 0; i < 2; i++)
-		marks[i] = (struct mmt_mark){
+		marks[i] = (struct mmt_oom_kill){
 		    .pid = 1, .time_ns = report.start_ns + (report.end_ns - report.start_ns) * (1 + 2 * i) / 4};
-	report.marks = marks;
-	report.mark_count = 2;
+	report.oom_kills = marks;
+	report.oom_kill_count = 2;
 	report.completeness.warnings = warnings;
 	report.completeness.warning_codes = codes;
 	report.completeness.warning_count = 1;

@@ -40,10 +40,10 @@ static void write_recording(const unsigned *seconds, size_t count)
 static void assert_ascending(const struct mmt_report *report, size_t count)
 {
 	ck_assert_uint_eq(report->resident_reading_count, count);
-	ck_assert_uint_eq(report->mark_count, count);
+	ck_assert_uint_eq(report->oom_kill_count, count);
 	for (size_t i = 1; i < count; i++) {
 		ck_assert_uint_ge(report->resident_readings[i].time_ns, report->resident_readings[i - 1].time_ns);
-		ck_assert_uint_ge(report->marks[i].time_ns, report->marks[i - 1].time_ns);
+		ck_assert_uint_ge(report->oom_kills[i].time_ns, report->oom_kills[i - 1].time_ns);
 	}
 	ck_assert_uint_eq(report->growth.start_bytes, MEBIBYTE);
 	ck_assert_uint_eq(report->growth.end_bytes, count * MEBIBYTE);

@@ -42,7 +42,7 @@ static const struct mmt_lifetime huge[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, 
 
 static const struct mmt_process process = {.pid = 7, .name = HOSTILE};
 static const struct mmt_module module = {HOSTILE, "0123456789abcdef"};
-static const struct mmt_mark mark = {.pid = 7, .time_ns = 2500};
+static const struct mmt_oom_kill oom_kill = {.pid = 7, .time_ns = 2500};
 static const struct mmt_resident_reading reading = {3000, 1 << 20, 0};
 static const struct mmt_step step = {.to_ns = 9000, .unfreed_bytes = 4112, .committed_bytes = 4096};
 
@@ -118,8 +118,8 @@ static struct mmt_report hostile_report(void)
 	report.process_count = 1;
 	report.modules = &module;
 	report.module_count = 1;
-	report.marks = &mark;
-	report.mark_count = 1;
+	report.oom_kills = &oom_kill;
+	report.oom_kill_count = 1;
 	report.resident_readings = report.judged_readings = &reading;
 	report.resident_reading_count = report.judged_reading_count = 1;
 	report.steps = &step;

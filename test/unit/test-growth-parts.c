@@ -460,7 +460,7 @@ END_TEST
 START_TEST(oom_kills)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
-	char text[MMT_MARK_TEXT];
+	char text[MMT_OOM_KILL_TEXT];
 	struct mmt_report *report;
 
 	builder_mmap_exit(builder, 1000, PID, PID, MADE, 16 * PAGE, 0x1234);
@@ -472,11 +472,11 @@ START_TEST(oom_kills)
 	builder_mmap_exit(builder, 2100, PID + 1, PID + 1, MADE, 16 * PAGE, 0x1234);
 	builder_finish(builder, 3000);
 	report = report_file_report(NULL);
-	ck_assert_uint_eq(report->mark_count, 2);
-	ck_assert_uint_eq(report->marks[0].time_ns, 1100);
-	ck_assert_ptr_eq(mmt_mark_victim(report, &report->marks[0]), &report->processes[0]);
-	ck_assert_ptr_null(mmt_mark_victim(report, &report->marks[1]));
-	ck_assert_ptr_nonnull(strstr(mmt_mark_describe(&report->marks[1], text), "OOM kill of a process (pid "));
+	ck_assert_uint_eq(report->oom_kill_count, 2);
+	ck_assert_uint_eq(report->oom_kills[0].time_ns, 1100);
+	ck_assert_ptr_eq(mmt_oom_kill_victim(report, &report->oom_kills[0]), &report->processes[0]);
+	ck_assert_ptr_null(mmt_oom_kill_victim(report, &report->oom_kills[1]));
+	ck_assert_ptr_nonnull(strstr(mmt_oom_kill_describe(&report->oom_kills[1], text), "OOM kill of a process (pid "));
 	mmt_report_destroy(report);
 }
 END_TEST

@@ -1593,15 +1593,15 @@ START_TEST(report_of_a_victim)
 	struct mmt_report report = sample_report();
 	const struct mmt_process_readings readings = {.end_ns = report.start_ns + 1000000000};
 	struct mmt_process process = report.processes[0];
-	struct mmt_mark marks[] = {{.time_ns = report.start_ns + 1250000000, .pid = process.pid},
+	struct mmt_oom_kill marks[] = {{.time_ns = report.start_ns + 1250000000, .pid = process.pid},
 				   {.time_ns = report.start_ns + 1300000000, .pid = 1, .name = "other"}};
 	char *text;
 
 	process.readings = &readings;
 	report.processes = &process;
 	report.process_count = 1;
-	report.marks = marks;
-	report.mark_count = 2;
+	report.oom_kills = marks;
+	report.oom_kill_count = 2;
 	text = render(&report, &(struct mmt_text_options){0});
 	ck_assert_ptr_eq(strstr(text, "OOM-KILLED: the kernel's OOM killer ended "), text);
 	ASSERT_HAS(text,

@@ -10,7 +10,7 @@
 
 void notes_deinit(struct notes *notes)
 {
-	vector_deinit(&notes->marks);
+	vector_deinit(&notes->oom_kills);
 	memory_readings_deinit(&notes->memory);
 	vector_deinit(&notes->unrecorded_children);
 	vector_deinit(&notes->starts);
@@ -80,12 +80,12 @@ const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, en
 	return place ? &notes->limits.items[*place] : NULL;
 }
 
-static bool take_mark(struct notes *notes, const struct event *event)
+static bool take_oom_kill(struct notes *notes, const struct event *event)
 {
-	struct mmt_mark mark = {.time_ns = event->time_ns, .pid = event->pid};
+	struct mmt_oom_kill oom_kill = {.time_ns = event->time_ns, .pid = event->pid};
 
-	snprintf(mark.name, sizeof(mark.name), "%s", event->note.text);
-	return vector_push(&notes->marks, mark);
+	snprintf(oom_kill.name, sizeof(oom_kill.name), "%s", event->note.text);
+	return vector_push(&notes->oom_kills, oom_kill);
 }
 
 /* The records of one reading have the same time. */
@@ -170,7 +170,7 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 	case NOTE_MARK:
 		break;
 	case NOTE_OOM_KILL:
-		done = notes->marks.count == LIMIT_MARKS || take_mark(notes, &note);
+		done = notes->oom_kills.count == LIMIT_OOM_KILLS || take_oom_kill(notes, &note);
 		break;
 	case NOTE_COMMAND_ENDED:
 		status = (int)(note.note.value & UINT16_MAX);
@@ -235,8 +235,8 @@ void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_repo
 {
 	size_t first = memory_readings_first(&notes->memory, from_ns);
 
-	report->mark_count = notes->marks.count;
-	report->marks = notes->marks.items;
+	report->oom_kill_count = notes->oom_kills.count;
+	report->oom_kills = notes->oom_kills.items;
 	if (notes->command_end.time_ns >= from_ns && notes_count(notes, notes->command_end.pid))
 		report->command_end = notes->command_end;
 	report->resident_reading_count = notes->memory.readings.count - first;

@@ -30,7 +30,7 @@ struct noted_group {
 struct notes {
 	const int32_t *pids; /* processes whose RSS counts; NULL: all. Borrowed. */
 	size_t pid_count;
-	VECTOR(struct mmt_mark) marks;
+	VECTOR(struct mmt_oom_kill) oom_kills;
 	struct memory_readings memory; /* of these processes */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;

@@ -598,20 +598,20 @@ int64_t mmt_process_growth(const struct mmt_process *process)
 			 readings->start_swapped_bytes);
 }
 
-const char *mmt_mark_describe(const struct mmt_mark *mark, char text[MMT_MARK_TEXT])
+const char *mmt_oom_kill_describe(const struct mmt_oom_kill *oom_kill, char text[MMT_OOM_KILL_TEXT])
 {
-	snprintf(text, MMT_MARK_TEXT, "OOM kill of %s (pid %" PRId32 ")", *mark->name ? mark->name : "a process",
-		 mark->pid);
+	snprintf(text, MMT_OOM_KILL_TEXT, "OOM kill of %s (pid %" PRId32 ")", *oom_kill->name ? oom_kill->name : "a process",
+		 oom_kill->pid);
 	return text;
 }
 
-const struct mmt_process *mmt_mark_victim(const struct mmt_report *report, const struct mmt_mark *mark)
+const struct mmt_process *mmt_oom_kill_victim(const struct mmt_report *report, const struct mmt_oom_kill *oom_kill)
 {
 	const struct mmt_process *victim = NULL;
 
 	/* The last one that had this PID by then. */
 	array_each(process, report->processes, report->process_count) {
-		if (process->pid == mark->pid && process->started_ns <= mark->time_ns)
+		if (process->pid == oom_kill->pid && process->started_ns <= oom_kill->time_ns)
 			victim = process;
 	}
 	return victim;

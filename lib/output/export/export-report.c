@@ -92,11 +92,6 @@ const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NA
 	return text;
 }
 
-const struct mmt_frame *export_origin(const struct mmt_row *row)
-{
-	return row->frames[row->origin < row->frame_count ? row->origin : 0];
-}
-
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES])
 {
 	snprintf(text, EXPORT_NAME_BYTES, "%s (%" PRId32 ")", selection_process_name(process), process->pid);

@@ -13,8 +13,6 @@
 
 /* Name of the function, or module and offset. Only the latter is written to `text`, truncated if longer. */
 const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES]);
-/* The frame that stands for a stack that has frames: its origin, or the first. */
-const struct mmt_frame *export_origin(const struct mmt_row *row);
 
 /* A regular expression of functions whose callers map memory: viewers that show the inner end of a stack leave these
  * out, with all that they call. It matches whole names, without arguments. */

@@ -177,7 +177,7 @@ static void put_thread(struct firefox *firefox, size_t place)
 	const struct mmt_report *report = firefox->export->report;
 	const struct mmt_process *process = &report->processes[place];
 	struct document *document = firefox->document;
-	size_t first = place ? report->mark_count : 0, count;
+	size_t first = place ? report->oom_kill_count : 0, count;
 
 	document_raw(document, "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
 			       "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
@@ -189,16 +189,16 @@ static void put_thread(struct firefox *firefox, size_t place)
 	put_pid(document, "tid", process->pid);
 	firefox->failed |= !put_events(firefox, place);
 	/* The OOM kills of the window, in the first thread only. */
-	while (first < report->mark_count && report->marks[first].time_ns < report->from_ns)
+	while (first < report->oom_kill_count && report->oom_kills[first].time_ns < report->from_ns)
 		first++;
-	count = report->mark_count - first;
+	count = report->oom_kill_count - first;
 	document_open_object(document, "markers");
 	document_each_object(document, "data", i, count)
 		document_string(document, "type", OOM_KILL);
 	document_each(document, "name", i, count)
 		document_unsigned(document, NULL, intern_find(&firefox->strings, OOM_KILL, sizeof(OOM_KILL)));
 	document_each(document, "startTime", i, count)
-		document_milliseconds(document, NULL, subtract(report->marks[first + i].time_ns, report->from_ns));
+		document_milliseconds(document, NULL, subtract(report->oom_kills[first + i].time_ns, report->from_ns));
 	PUT_CONSTANTS(document, count, "null", "endTime");
 	PUT_CONSTANTS(document, count, "0", "phase", "category");
 	close_table(document, count);

@@ -58,8 +58,7 @@ enum descriptor_field { DESCRIPTOR_NAME = 2, DESCRIPTOR_UNIT = 3 };
 enum tree_field { TREE_PROCESSES = 1, TREE_THREADS = 2 };
 enum process_field { PROCESS_PID = 1, PROCESS_PPID = 2, PROCESS_CMDLINE = 3 };
 enum thread_field { THREAD_TID = 1, THREAD_NAME = 2, THREAD_TGID = 3 };
-enum track_field { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_PARENT_UUID = 5, TRACK_COUNTER = 8 };
-enum track_process_field { TRACK_PROCESS_PID = 1, TRACK_PROCESS_NAME = 6 };
+enum track_field { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_COUNTER = 8 };
 enum counter_field { COUNTER_UNIT = 3 };
 #define COUNTER_UNIT_BYTES 3
 
@@ -68,13 +67,13 @@ enum event_field {
 };
 /* clang-format on */
 
-enum event_type { EVENT_SLICE_BEGIN = 1, EVENT_SLICE_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+enum event_type { EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 
 /* Packet sequences; those of heaps start with the last one. */
 enum sequence { SEQUENCE_COMMON = 1, SEQUENCE_SAMPLES = 2, SEQUENCE_HEAPS = 16 };
 
-/* Tracks; those of processes and regions start with the last one. */
-enum track_uuid { UUID_COUNTERS = 1, UUID_MARKS = UUID_COUNTERS + EXPORT_TRACKS, UUID_PROCESSES = 1000 };
+/* Tracks */
+enum track_uuid { UUID_COUNTERS = 1, UUID_OOM_KILLS = UUID_COUNTERS + EXPORT_TRACKS };
 
 struct perfetto_frame {
 	uint64_t function, mapping, rel_pc;
@@ -325,13 +324,10 @@ static void put_stack_sample(struct perfetto *perfetto, const struct export_even
 }
 
 /* Write a track. `field`: that of the message in perfetto->inner; 0: there is none. */
-static void put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name, uint32_t field)
+static void put_track(struct perfetto *perfetto, uint64_t uuid, const char *name, uint32_t field)
 {
 	protobuf_number(&perfetto->message, TRACK_UUID, uuid);
-	if (parent)
-		protobuf_number(&perfetto->message, TRACK_PARENT_UUID, parent);
-	if (name)
-		protobuf_string(&perfetto->message, TRACK_NAME, name);
+	protobuf_string(&perfetto->message, TRACK_NAME, name);
 	if (field)
 		protobuf_message(&perfetto->message, field, &perfetto->inner);
 	put_common(perfetto, perfetto->export->report->start_ns, PACKET_TRACK_DESCRIPTOR);
@@ -352,46 +348,6 @@ static void put_event(struct perfetto *perfetto, uint64_t time_ns, uint64_t trac
 	put_common(perfetto, time_ns, PACKET_TRACK_EVENT);
 }
 
-/* Largest allocation events first. */
-COMPARISON_WITH(compare_regions, struct export_event, struct mmt_report,
-		order_of(a->is_release, b->is_release)
-		?: order_of(export_event_lifetime(with, b)->bytes, export_event_lifetime(with, a)->bytes)
-		?: order_of(a->number, b->number))
-
-/* Must come last: it reorders the events. */
-static void put_regions(struct perfetto *perfetto)
-{
-	const struct mmt_report *report = perfetto->export->report;
-	uint64_t uuid = UUID_PROCESSES + report->process_count;
-	char name[EXPORT_NAME_BYTES], text[EXPORT_NAME_BYTES], size[MMT_SIZE_TEXT];
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		export_process_name(&report->processes[i], text);
-		protobuf_number(&perfetto->inner, TRACK_PROCESS_PID, (uint64_t)report->processes[i].pid);
-		protobuf_string(&perfetto->inner, TRACK_PROCESS_NAME, text);
-		put_track(perfetto, UUID_PROCESSES + i, 0, NULL, TRACK_PROCESS);
-	}
-	qsort_r(perfetto->export->events.items, perfetto->export->events.count, sizeof(*perfetto->export->events.items),
-		compare_regions, (void *)report);
-	array_each(event, perfetto->export->events.items,
-		   smaller_of(perfetto->export->events.lifetime_count, LIMIT_PERFETTO_REGIONS)) {
-		const struct mmt_part *part = &report->parts[event->part];
-		const struct mmt_row *row = &report->rows[part->row];
-		const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
-		bool released = lifetime->released_step != MMT_STILL_MAPPED;
-		uint64_t end_ns = released ? export_step_ns(report, lifetime->released_step) : report->to_ns;
-
-		snprintf(name, sizeof(name), "%s %s%s", mmt_format_bytes(lifetime->bytes, size),
-			 row->frame_count ? export_frame_name(export_origin(row), text) : export_no_frames(row),
-			 released ? "" : " (unfreed)");
-		/* Slices of one track must nest, so each region has its own track; the viewer joins tracks of one name.
-		 */
-		put_track(perfetto, uuid, UUID_PROCESSES + part->process, "largest mappings", 0);
-		put_event(perfetto, export_step_ns(report, lifetime->allocated_step), uuid, EVENT_SLICE_BEGIN, name, 0);
-		put_event(perfetto, end_ns, uuid++, EVENT_SLICE_END, NULL, 0);
-	}
-}
-
 struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 {
 	static const enum clock_id clocks[] = {CLOCK_ID_REALTIME, CLOCK_ID_MONOTONIC, CLOCK_ID_MONOTONIC_COARSE,
@@ -403,7 +359,7 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 	const struct mmt_report *report = export->report;
 	struct export_track tracks[EXPORT_TRACKS];
 	struct mmt_error *error;
-	char text[MMT_MARK_TEXT];
+	char text[MMT_OOM_KILL_TEXT];
 
 	export_begin_buffers(buffers, count);
 	for (size_t i = report->start_realtime_ns ? 0 : 1; i < sizeof(clocks) / sizeof(*clocks); i++) {
@@ -428,18 +384,17 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 		if (!track->count)
 			continue;
 		protobuf_number(&perfetto.inner, COUNTER_UNIT, COUNTER_UNIT_BYTES);
-		put_track(&perfetto, UUID_COUNTERS + i, 0, track->name, TRACK_COUNTER);
+		put_track(&perfetto, UUID_COUNTERS + i, track->name, TRACK_COUNTER);
 		for (size_t j = 0; j < track->count; j++)
 			put_event(&perfetto, export_track_value(track, j, track->time), UUID_COUNTERS + i,
 				  EVENT_COUNTER, NULL, export_track_value(track, j, track->bytes));
 	}
-	if (report->mark_count)
-		put_track(&perfetto, UUID_MARKS, 0, "OOM kills", 0);
-	for (size_t i = 0; i < report->mark_count; i++) {
-		put_event(&perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT,
-			  mmt_mark_describe(&report->marks[i], text), 0);
+	if (report->oom_kill_count)
+		put_track(&perfetto, UUID_OOM_KILLS, "OOM kills", 0);
+	for (size_t i = 0; i < report->oom_kill_count; i++) {
+		put_event(&perfetto, report->oom_kills[i].time_ns, UUID_OOM_KILLS, EVENT_INSTANT,
+			  mmt_oom_kill_describe(&report->oom_kills[i], text), 0);
 	}
-	put_regions(&perfetto);
 	error = export_end_buffers(buffers, count, perfetto.failed, error);
 	begin_sequence(&perfetto);
 	vector_deinit(&perfetto.runs);

@@ -298,7 +298,7 @@ static void put_pair(struct page *page, uint64_t first, uint64_t second)
 static void put_series(struct page *page, const struct mmt_report *report)
 {
 	size_t count = report->resident_reading_count, every = (count + LIMIT_HTML_READINGS - 1) / LIMIT_HTML_READINGS;
-	char text[MMT_MARK_TEXT];
+	char text[MMT_OOM_KILL_TEXT];
 
 	document_open_array(page->document, "rss");
 	for (size_t first = 0; first < count; first += every) {
@@ -320,12 +320,12 @@ static void put_series(struct page *page, const struct mmt_report *report)
 	for (size_t i = 0; i < report->step_count; i++)
 		put_pair(page, subtract(report->steps[i].to_ns, report->from_ns), report->steps[i].committed_bytes);
 	document_close(page->document);
-	document_each(page->document, "marks", i, report->mark_count) {
-		if (report->marks[i].time_ns < report->from_ns)
+	document_each(page->document, "marks", i, report->oom_kill_count) {
+		if (report->oom_kills[i].time_ns < report->from_ns)
 			continue;
 		document_open_array(page->document, NULL);
-		document_string(page->document, NULL, escape(page, mmt_mark_describe(&report->marks[i], text)));
-		document_unsigned(page->document, NULL, subtract(report->marks[i].time_ns, report->from_ns));
+		document_string(page->document, NULL, escape(page, mmt_oom_kill_describe(&report->oom_kills[i], text)));
+		document_unsigned(page->document, NULL, subtract(report->oom_kills[i].time_ns, report->from_ns));
 		document_close(page->document);
 	}
 }

@@ -312,13 +312,13 @@ static void put_counters(struct document *document, const char *name, uint64_t t
 
 static void put_oom_kills(struct document *document, const struct mmt_report *report)
 {
-	document_each_object(document, "oom_kills", i, report->mark_count) {
-		const struct mmt_mark *mark = &report->marks[i];
+	document_each_object(document, "oom_kills", i, report->oom_kill_count) {
+		const struct mmt_oom_kill *oom_kill = &report->oom_kills[i];
 
-		document_unsigned(document, "time_ns", mark->time_ns);
-		document_signed(document, "pid", mark->pid);
-		document_string(document, "name", *mark->name ? mark->name : NULL);
-		document_bool(document, "in_report", mmt_mark_victim(report, mark));
+		document_unsigned(document, "time_ns", oom_kill->time_ns);
+		document_signed(document, "pid", oom_kill->pid);
+		document_string(document, "name", *oom_kill->name ? oom_kill->name : NULL);
+		document_bool(document, "in_report", mmt_oom_kill_victim(report, oom_kill));
 	}
 }
 

@@ -594,13 +594,13 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 	bool command_killed = false;
 	unsigned shown = 0;
 
-	array_each(mark, report->marks, report->mark_count) {
-		const struct mmt_process *victim = mmt_mark_victim(report, mark);
+	array_each(oom_kill, report->oom_kills, report->oom_kill_count) {
+		const struct mmt_process *victim = mmt_oom_kill_victim(report, oom_kill);
 		uint64_t read_ns = victim && victim->readings ? victim->readings->end_ns : UINT64_MAX;
 
-		if (mark->time_ns < report->from_ns)
+		if (oom_kill->time_ns < report->from_ns)
 			continue;
-		command_killed |= mark->pid == report->command_end.pid;
+		command_killed |= oom_kill->pid == report->command_end.pid;
 		if (shown++ >= OOM_KILLS_SHOWN)
 			continue;
 		text_add(text, "OOM-KILLED: the kernel's OOM killer ended ");
@@ -608,11 +608,11 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 			text_add_process(text, victim);
 		else
 			text_add(text, "%s (pid %" PRId32 "), which is not in this report,",
-				 *mark->name ? mark->name : "a process", mark->pid);
-		text_add(text, " %s after the start", text_since(text, report, mark->time_ns));
-		if (read_ns <= mark->time_ns)
+				 *oom_kill->name ? oom_kill->name : "a process", oom_kill->pid);
+		text_add(text, " %s after the start", text_since(text, report, oom_kill->time_ns));
+		if (read_ns <= oom_kill->time_ns)
 			text_add(text, "; its figures are those of its last reading, %s before",
-				 text_duration(text, mark->time_ns - read_ns));
+				 text_duration(text, oom_kill->time_ns - read_ns));
 		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
 	}
 	if (shown > OOM_KILLS_SHOWN)

@@ -267,7 +267,7 @@ def read_perfetto(path):
     sums, samples, heaps, sequences = Sums(), Sums(), {}, collections.defaultdict(Sequence)
     trace = decode(path)
     clocks = set()
-    tracks, slices, regions = set(), collections.Counter(), 0
+    tracks = set()
     for packet in trace['packet']:
         number = packet['trusted_packet_sequence_id'][0]
         sequence = sequences[number]
@@ -300,13 +300,10 @@ def read_perfetto(path):
         for descriptor in packet.get('track_descriptor', []):
             assert descriptor['uuid'][0] not in tracks
             tracks.add(descriptor['uuid'][0])
-            regions += descriptor.get('name') == ['largest mappings']
         for event in packet.get('track_event', []):
             assert event['track_uuid'][0] in tracks
-            slices[event['track_uuid'][0]] += {'1': 1, '2': -1}.get(event['type'][0], 0)
     # The time of a heap profile is CLOCK_MONOTONIC_COARSE.
     assert {'3', '4'} <= clocks
-    assert not any(slices.values()) and regions <= 1000
     assert samples.of['unfreed'] == sums.of['unfreed'], 'samples differ from heap profiles'
     return sums
 
