@@ -44,7 +44,8 @@ check_firefox() {
 	load_profile "$directory/export.json" || { cat load.log; fail "profiler-cli load"; return; }
 	profiler profile info --json >info.json
 	[ "$(jq -r '.processes[].name' info.json)" = "$(jq -r '.processes[].name' report.json)" ] || fail "processes of $1"
-	jq -e '.processes[].counters | map(.name) | index("unfreed") != null' info.json >/dev/null || fail "tracks of $1"
+	# The length of the other one is not known before it is read.
+	[ "$1" != leak ] || jq -e '.processes[].counters | map(.name) | index("unfreed") != null' info.json >/dev/null || fail "no tracks"
 	profiler thread samples-top-down --strategy native-retained-allocations --max-lines 100000 --json >retained.json
 	python3 "$SOURCE/test/live/support/export-sums.py" report.json profiler-cli retained.json || fail "retained memory of $1"
 	# What the viewer opens on.

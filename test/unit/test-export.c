@@ -394,7 +394,6 @@ START_TEST(heaptrack_events_are_balanced)
 	const struct mmt_part part = {.lifetimes = first, .lifetime_count = 3};
 	struct mmt_report report = hostile_report();
 	struct export_events events;
-	struct export_levels levels;
 
 	report.parts = &part;
 	report.part_count = 1;
@@ -403,11 +402,6 @@ START_TEST(heaptrack_events_are_balanced)
 	ck_assert(events.items[1].is_release && events.items[1].lifetime == 0);
 	ck_assert(!events.items[2].is_release && events.items[2].lifetime == 1);
 	ck_assert(events.items[4].is_release && events.items[4].lifetime == 1);
-	ck_assert_ptr_null(export_levels_create(&report, &events, &levels));
-	ck_assert_uint_eq(levels.count, 2);
-	ck_assert_uint_eq(levels.items[0].bytes, 1);
-	ck_assert_uint_eq(levels.items[1].bytes, 4);
-	free(levels.items);
 	free(events.items);
 	ck_assert_uint_eq(export_step_ns(&report, 3), 1000 + 3 * STEP_NS);
 	ck_assert_uint_eq(export_step_ns(&report, 1000), report.to_ns);

@@ -216,17 +216,16 @@ const char *export_build_id(const struct export *export, const char *path)
 	return place ? export->report->modules[*place].build_id : NULL;
 }
 
-void export_tracks(const struct export *export, struct export_track tracks[EXPORT_TRACKS])
+void export_tracks(const struct mmt_report *report, struct export_track tracks[EXPORT_TRACKS])
 {
 #define POINTS(type, time, bytes) sizeof(type), offsetof(type, time), offsetof(type, bytes)
-	const struct mmt_report *report = export->report;
 	const struct export_track all[EXPORT_TRACKS] = {
 	    {"RSS", "resident size of all processes", "red", report->resident_readings, report->resident_reading_count,
 	     POINTS(struct mmt_resident_reading, time_ns, resident_bytes)},
 	    {"committed", "committed bytes of all processes", "blue", report->steps, report->step_count,
 	     POINTS(struct mmt_step, to_ns, committed_bytes)},
-	    {"unfreed", "bytes of all processes that are not unmapped", "orange", export->levels.items,
-	     export->levels.count, POINTS(struct export_level, time_ns, bytes)},
+	    {"unfreed", "bytes of all processes that are not unmapped", "orange", report->steps, report->step_count,
+	     POINTS(struct mmt_step, to_ns, unfreed_bytes)},
 	};
 
 	memcpy(tracks, all, sizeof(all));
@@ -269,13 +268,11 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const char *format
 			error = &error_no_memory;
 	}
 	if (!error && formats[number].lifetime_steps == TIMES)
-		error = export_events_create(report, &export.events)
-			    ?: export_levels_create(report, &export.events, &export.levels);
+		error = export_events_create(report, &export.events);
 	if (!error)
 		error = writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
 					     : writers[number].write(&export, stream);
 	free(export.events.items);
-	free(export.levels.items);
 	intern_deinit(&export.paths);
 	map_deinit(&export.modules);
 	return error;
@@ -296,11 +293,12 @@ COMPARISON_WITH(compare_events, struct export_event, struct mmt_report,
 struct mmt_error *export_events_create(const struct mmt_report *report, struct export_events *events_ret)
 {
 	struct export_events events = {0};
+	size_t lifetime_count = 0;
 	uint32_t number = 0;
 
 	for (size_t i = 0; i < report->part_count; i++)
-		events.lifetime_count += report->parts[i].lifetime_count;
-	events.items = calloc(2 * events.lifetime_count + 1, sizeof(*events.items));
+		lifetime_count += report->parts[i].lifetime_count;
+	events.items = calloc(2 * lifetime_count + 1, sizeof(*events.items));
 	if (!events.items)
 		return &error_no_memory;
 	for (uint32_t part = 0; part < report->part_count; part++) {
@@ -328,28 +326,6 @@ COMPARISON_WITH(compare_processes, struct export_event, struct mmt_report,
 void export_events_sort_by_process(const struct mmt_report *report, const struct export_events *events)
 {
 	qsort_r(events->items, events->count, sizeof(*events->items), compare_processes, (void *)report);
-}
-
-struct mmt_error *export_levels_create(const struct mmt_report *report, const struct export_events *events,
-				       struct export_levels *levels_ret)
-{
-	struct export_levels levels = {.items = calloc((size_t)report->lifetime_steps + 1, sizeof(*levels.items)),
-				       .count = 1};
-
-	if (!levels.items)
-		return &error_no_memory;
-	levels.items[0].time_ns = export_step_ns(report, 0);
-	array_each(event, events->items, events->count) {
-		struct export_level *last = &levels.items[levels.count - 1];
-		uint64_t bytes = export_event_lifetime(report, event)->bytes;
-
-		if (last->time_ns != export_step_ns(report, event->step))
-			levels.items[levels.count++] =
-			    (struct export_level){export_step_ns(report, event->step), last->bytes};
-		levels.items[levels.count - 1].bytes += event->is_release ? -bytes : bytes;
-	}
-	*levels_ret = levels;
-	return NULL;
 }
 
 uint64_t export_step_ns(const struct mmt_report *report, uint32_t step)

@@ -83,27 +83,13 @@ struct export_event {
 
 struct export_events {
 	struct export_event *items; /* the caller frees them */
-	size_t count, lifetime_count;
+	size_t count;
 };
 
 struct mmt_error *export_events_create(const struct mmt_report *report,
 				       struct export_events *events_ret) MMT_MUST_CHECK;
 /* Sort them by process, then as before. */
 void export_events_sort_by_process(const struct mmt_report *report, const struct export_events *events);
-
-/* The unfreed bytes at the end of each step in which they change; at least one. */
-struct export_level {
-	uint64_t time_ns; /* when the step starts */
-	uint64_t bytes;
-};
-
-struct export_levels {
-	struct export_level *items; /* the caller frees them */
-	size_t count;
-};
-
-struct mmt_error *export_levels_create(const struct mmt_report *report, const struct export_events *events,
-				       struct export_levels *levels_ret) MMT_MUST_CHECK;
 
 /* The start time of a step, at most the window's end, on the recording's clock. */
 uint64_t export_step_ns(const struct mmt_report *report, uint32_t step);
@@ -140,10 +126,9 @@ struct export
 	const struct mmt_report *report;
 	enum mmt_weight weight;
 	const char *service;	     /* instead of that of the control group; NULL: none */
-	struct export_events events; /* for formats that need times; as are: */
-	struct export_levels levels;
-	struct intern paths; /* of the report's modules */
-	struct map modules;  /* id of the path -> place of the first such module */
+	struct export_events events; /* for formats that need times */
+	struct intern paths;	     /* of the report's modules */
+	struct map modules;	     /* id of the path -> place of the first such module */
 };
 
 /* The build-id of the module with this path; NULL: unknown. */
@@ -159,7 +144,7 @@ struct export_track {
 
 #define EXPORT_TRACKS 3
 
-void export_tracks(const struct export *export, struct export_track tracks[EXPORT_TRACKS]);
+void export_tracks(const struct mmt_report *report, struct export_track tracks[EXPORT_TRACKS]);
 /* `offset`: track->time or track->bytes. */
 uint64_t export_track_value(const struct export_track *track, size_t point, size_t offset);
 

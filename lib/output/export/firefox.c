@@ -357,7 +357,7 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 		put_shared(&firefox);
 		document_each_object(firefox.document, "threads", i, report->process_count)
 			put_thread(&firefox, i);
-		export_tracks(export, tracks);
+		export_tracks(report, tracks);
 		document_each(firefox.document, "counters", i, EXPORT_TRACKS)
 			put_track(&firefox, &tracks[i]);
 		document_finish(&document);

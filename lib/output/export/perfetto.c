@@ -377,7 +377,7 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 		if (export_is_unfreed(export->report, &export->events.items[i]))
 			put_stack_sample(&perfetto, &export->events.items[i]);
 	}
-	export_tracks(export, tracks);
+	export_tracks(report, tracks);
 	for (unsigned i = 0; i < EXPORT_TRACKS; i++) {
 		const struct export_track *track = &tracks[i];
 
