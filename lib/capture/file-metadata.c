@@ -203,19 +203,14 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 /* Moves the copied perf maps into the section's value. */
 static struct mmt_error *encode_perf_maps(struct recorder *recorder, struct buffer *buffer)
 {
-	size_t earlier_count = recorder->jobs.runtimes->earlier_maps.count;
 	struct perf_map_copies copies = {0};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < earlier_count + recorder->processes.items.count; i++) {
-		struct perf_map_copy *copy = i < earlier_count
-						 ? &recorder->jobs.runtimes->earlier_maps.items[i]
-						 : &recorder->processes.items.items[i - earlier_count]->perf_map;
-
-		if (i >= earlier_count && !copy->text)
+	process_table_each(process, &recorder->processes, !error) {
+		if (!process->perf_map.text)
 			continue;
-		if (vector_push(&copies.maps, *copy))
-			*copy = (struct perf_map_copy){0};
+		if (vector_push(&copies.maps, process->perf_map))
+			process->perf_map = (struct perf_map_copy){0};
 		else
 			error = &error_no_memory;
 	}

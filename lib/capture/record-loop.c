@@ -77,7 +77,7 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 	if (error || !process)
 		return error;
 	ask_runtime_forget(recorder, process);
-	process->exec_ns = larger_of(process->exec_ns, event->time_ns);
+	ask_runtime_clean_up(recorder, process, true);
 	if (event->pid == recorder->command.pid && process->from_exec && !recorder->command.exec_ns)
 		recorder->command.exec_ns = event->time_ns;
 	want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
@@ -157,20 +157,6 @@ struct mmt_error *loop_drain(struct recorder *recorder)
 	return ring_reader_read(recorder) ?: loop_apply_events(recorder);
 }
 
-/* Copies the perf map of the previous program if the process has called exec. */
-static struct mmt_error *end_program(struct recorder *recorder, struct traced_process *process)
-{
-	uint64_t exec_ns = process->exec_ns;
-	struct mmt_error *error;
-
-	if (!exec_ns)
-		return NULL;
-	process->exec_ns = 0;
-	error = perf_maps_end_program(recorder, process, exec_ns);
-	ask_runtime_clean_up(recorder, process, true);
-	return error;
-}
-
 static struct mmt_error *serve_process(struct recorder *recorder, struct traced_process *process)
 {
 	enum snapshot_kind kind = process->snapshot_kind;
@@ -246,8 +232,7 @@ static struct mmt_error *serve(struct recorder *recorder)
 	if (clock_now_ns() - recorder->reader.attachment.cpus.checked_ns >= TICK_NS)
 		error = ring_reader_check_cpus(recorder);
 	process_table_each(process, &recorder->processes, !error) {
-		error = end_program(recorder, process);
-		if (!error && process->snapshot_wanted)
+		if (process->snapshot_wanted)
 			error = serve_process(recorder, process);
 		error = error ?: loop_apply_events(recorder) ?: flush_if_due(recorder);
 	}
@@ -682,8 +667,6 @@ void loop_stop(struct recorder *recorder)
 	priority_leave_realtime(&recorder->priority);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
-	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		recorder_keep_failure(recorder, end_program(recorder, recorder->processes.items.items[i]));
 	ask_runtimes_at_end(recorder);
 	process_table_each(process, &recorder->processes, true) {
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));

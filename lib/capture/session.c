@@ -76,7 +76,6 @@ static void recorder_deinit(struct recorder *recorder)
 	kept_modules_deinit(&recorder->jobs.kept_modules);
 	process_residencies_deinit(&recorder->jobs.memory->start_residency);
 	process_residencies_deinit(&recorder->jobs.memory->start_shared);
-	vector_deinit_each(&recorder->jobs.runtimes->earlier_maps, item, perf_map_copy_deinit(item));
 	section_options.deinit(&recorder->jobs.runtimes->options);
 	jit_reader_deinit(recorder->jobs.jit_reader);
 	heap_jobs_deinit(recorder->jobs.heap);

@@ -76,6 +76,7 @@ for next in true 'echo "2000 10 of the next one" >/tmp/perf-$$.map'; do
 	start_runtime writes "$next"
 	start_recording -p "$pid" --ask-runtime -v
 	wait_until "the runtime to write its map" map_is_noted
+	sleep 0.05 # the time of the file has the resolution of the kernel's tick
 	let_work
 	if [ "$next" = true ]; then
 		wait_until "the map to be removed at the exec" test ! -e "/tmp/perf-$pid.map"

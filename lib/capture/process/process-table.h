@@ -2,17 +2,9 @@
 /* The process table: the recorded processes and their state. process-events.c changes it. */
 #pragma once
 
-#include <time.h>
-
 #include "base/helper-process.h"
 #include "trace/format/event.h"
 #include "trace/sections/sections.h"
-
-struct file_state {
-	uint64_t inode;
-	int64_t size;
-	struct timespec changed;
-};
 
 /* How much of an append-only file has been read. If the file was replaced, or its last bytes differ, reading starts
  * over. */
@@ -76,8 +68,6 @@ struct traced_process {
 	struct file_mark map_pieces_mark; /* see file-metadata.c */
 	uint64_t map_pieces_ns;
 	struct perf_map_copy perf_map;
-	struct file_state earlier_map; /* the perf map of the program before the last exec, as it was then */
-	uint64_t exec_ns;	       /* time of an exec whose earlier perf map has not been copied yet; 0: none */
 
 	/* Its runtime and the requests to it: see ask-runtime.h. */
 	const struct askable_runtime *runtime; /* NULL: no runtime that supports requests */
@@ -87,7 +77,7 @@ struct traced_process {
 	uint64_t ask_at_ns; /* time of the next request; after the runtime agreed: how long to wait for the map */
 	struct helper helper;
 	bool had_trigger; /* the file that triggers the runtime existed before the request */
-	bool map_is_ours; /* mmtrace made the program before the exec at exec_ns write its perf map */
+	bool map_is_ours; /* mmtrace made the program write its perf map */
 };
 
 struct process_table {

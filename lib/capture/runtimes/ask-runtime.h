@@ -37,11 +37,6 @@ bool file_mark_set(struct recorder *recorder, const struct traced_process *proce
  * program began; the growth of the map then starts at this time with an empty map. 0: before the recording. */
 void perf_maps_watch(struct recorder *recorder, struct traced_process *process, uint64_t began_ns, uint64_t now_ns);
 
-/* The process has called exec: copies the map of the earlier program, whose names do not apply to the new one. Call
- * this before perf_maps_watch(). */
-struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced_process *process,
-					uint64_t exec_ns) MMT_MUST_CHECK;
-
 /* Notes the length of the map if it has grown. If the file was rewritten, notes its growth since then. */
 void perf_maps_note_growth(struct recorder *recorder, struct traced_process *process, uint64_t now_ns);
 
@@ -51,8 +46,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 
 bool perf_maps_exists(struct recorder *recorder, const struct traced_process *process);
 
-/* Removes the map. `earlier`: the one seen by perf_maps_end_program(), unless the current program has written to it
- * since. True: it does not exist any more. */
+/* Removes the map. `earlier`: unless the current program has written to it. False: it could not be removed. */
 bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process, bool earlier);
 
 /* Jitdumps (jit-PID.dump in any directory), found as perf finds them: the runtime maps the first page of the file
@@ -137,9 +131,8 @@ size_t target_socket_exchange(int fd, const void *request, size_t size, void *an
 /* The state of the jobs of this folder. */
 struct runtime_jobs {
 	struct jitdump_notes jitdumps;
-	VECTOR(struct perf_map_copy) earlier_maps; /* perf maps of programs that ended with an exec */
-	struct runtime_options options;		   /* of the programs of recorded processes */
-	uint64_t perf_map_bytes;		   /* copied so far; at most LIMIT_RECORDED_PERF_MAPS_BYTES */
+	struct runtime_options options; /* of the programs of recorded processes */
+	uint64_t perf_map_bytes;	/* copied so far; at most LIMIT_RECORDED_PERF_MAPS_BYTES */
 };
 
 /* Reads the options of the runtime for the program that the process runs now, unless it was read before. */
@@ -162,8 +155,8 @@ void ask_runtimes(struct recorder *recorder);
  * processes that were not asked. Call this before the maps are copied. */
 void ask_runtimes_at_end(struct recorder *recorder);
 
-/* Removes the map of a process, after it has been copied, if the runtime created it for mmtrace. `earlier`: the map of
- * the program before an exec, unless the current program has written to it. */
+/* Removes the map of a process if the runtime created it for mmtrace. `earlier`: the map of the program before an exec,
+ * unless the current program has written to it. */
 void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process, bool earlier);
 
 /* Finishes the requests of a process that has ended and whose map has been copied. */

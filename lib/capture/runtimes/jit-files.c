@@ -14,7 +14,7 @@ static uint64_t nanoseconds(struct timespec time)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static const char too_old[] = "it is older than the process";
+static const char too_old[] = "it is older than the process", of_earlier_program[] = "an earlier program wrote it";
 
 /* Should a file that a target wrote about itself be refused? Returns the reason, or NULL to accept it. */
 static const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t started_realtime_ns)
@@ -28,10 +28,13 @@ static const char *target_file_refusal(const struct stat *status, uid_t owner, u
 	return NULL;
 }
 
-static bool is_same_state(const struct file_state *state, const struct stat *status)
+/* Was the program executed after the file was last modified? */
+static bool is_older_than_program(const struct recorder *recorder, const struct traced_process *process,
+				  const struct stat *status)
 {
-	return state->inode && status->st_ino == state->inode && status->st_size == state->size &&
-	       status->st_mtim.tv_sec == state->changed.tv_sec && status->st_mtim.tv_nsec == state->changed.tv_nsec;
+	uint64_t began_realtime_ns = recorder->start_realtime_ns + (process->program_ns - recorder->start_ns);
+
+	return process->program_ns && nanoseconds(status->st_mtim) + EXEC_SLACK_NS < began_realtime_ns;
 }
 
 /* Did the program begin during the recording, so that its map was empty at first? See perf_maps_watch(). */
@@ -137,10 +140,10 @@ int perf_maps_open(struct recorder *recorder, const struct traced_process *proce
 		return -1;
 	if (S_ISLNK(status->st_mode))
 		*refused_ret = "it is a symbolic link";
-	else if (is_same_state(&process->earlier_map, status))
-		*refused_ret = too_old;
 	else
 		*refused_ret = target_file_refusal(status, process->owner, process->started_realtime_ns);
+	if (!*refused_ret && is_older_than_program(recorder, process, status))
+		*refused_ret = of_earlier_program;
 	if (!*refused_ret)
 		return fd;
 	close(fd);
@@ -158,10 +161,11 @@ bool perf_maps_exists(struct recorder *recorder, const struct traced_process *pr
 
 bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process, bool earlier)
 {
+	const char *refused;
 	struct stat status;
-	CLEANUP(close) int fd = earlier ? find_map(recorder, process, &status) : -1;
+	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
 
-	if (earlier && (fd < 0 || !is_same_state(&process->earlier_map, &status)))
+	if (earlier && refused != of_earlier_program)
 		return true;
 	return target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, process->map_name,
 				  process->owner);
@@ -279,52 +283,11 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 		add_growth(recorder, process, clock_now_ns(), fd, &status);
 		error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
 	}
-	/* This is the map of the earlier program, which has been copied. */
-	if (refused && is_same_state(&process->earlier_map, &status))
-		return NULL;
-	/* An earlier process with this PID may have left it. */
-	if (refused && (refused != too_old || process->target))
+	/* An earlier program, or an earlier process with this PID, may have left it. */
+	if (refused && refused != of_earlier_program && (refused != too_old || process->target))
 		recorder_message(recorder, true, "cannot use /tmp/%s of process %d (%llu bytes): %s", process->map_name,
 				 process->pid, (unsigned long long)status.st_size, refused);
 	return error;
-}
-
-struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced_process *process, uint64_t exec_ns)
-{
-	struct stat status = {0};
-	struct mmt_error *error = NULL;
-	const char *refused;
-	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
-	uint64_t exec_realtime_ns = recorder->start_realtime_ns + (exec_ns - recorder->start_ns), changed_ns, known;
-
-	if (fd < 0 || exec_ns < recorder->start_ns)
-		return NULL;
-	/* Did the earlier program write the file? It did if its mtime is older than the exec, or if it has not changed
-	 * since it was checked before. A file modified after the exec is excluded first, because that check may have
-	 * been made between the exec and the reading of its record. */
-	changed_ns = nanoseconds(status.st_mtim);
-	(void)file_mark_check(recorder, process, &process->map_growth_mark, fd, &status, &known);
-	if (changed_ns >= exec_realtime_ns)
-		return NULL;
-	if (changed_ns + EXEC_SLACK_NS >= exec_realtime_ns && (!known || known != (uint64_t)status.st_size))
-		return NULL;
-	process->earlier_map = (struct file_state){status.st_ino, status.st_size, status.st_mtim};
-	if (!status.st_size)
-		return NULL;
-	/* Growth noticed after the exec had happened before it. */
-	if (process->map_checked_ns >= exec_ns)
-		process->map_checked_ns = exec_ns - 1;
-	for (size_t i = process->perf_map.growth.count;
-	     i-- > 0 && process->perf_map.growth.items[i].time_ns >= exec_ns;)
-		process->perf_map.growth.items[i].time_ns = exec_ns - 1;
-	add_growth(recorder, process, exec_ns - 1, fd, &status);
-	error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
-	if (error || !process->perf_map.text)
-		return error;
-	if (!vector_push(&recorder->jobs.runtimes->earlier_maps, process->perf_map))
-		return &error_no_memory;
-	process->perf_map = (struct perf_map_copy){0};
-	return NULL;
 }
 
 void jitdumps_deinit(struct jitdump_notes *notes)
