@@ -23,6 +23,7 @@
 
 #define PACKING_NICE 10
 #define NAMES_SHOWN 8
+#define CONDITION_WARNING_NS 5000000000ULL /* how long the figures for one may be unknown in silence */
 #define HINT_NAME_BYTES 64 /* of a name in a hint */
 
 /* The settings from the command line. */
@@ -206,6 +207,15 @@ static void check_conditions(struct record_context *record, const struct mmt_rec
 					       by_pss ? progress->pss_readings : progress->resident_readings,
 					       by_pss ? progress->pss_reading_count : progress->resident_reading_count);
 
+	for (size_t i = 0; i < record->conditions->count; i++) {
+		struct stop_condition *condition = &record->conditions->items[i];
+
+		if (!condition->unknown || condition->warned || progress->elapsed_ns < CONDITION_WARNING_NS)
+			continue;
+		clear_progress(record);
+		message(record->command, "warning: %s: the kernel does not show here how much that is", condition->text);
+		condition->warned = true;
+	}
 	if (!met)
 		return;
 	clear_progress(record);

@@ -7,8 +7,6 @@
 
 #include "cli/options.h"
 
-#define PSI_WINDOW_NS 10000000000ULL
-
 const char *stop_condition_parse(const char *text, void *conditions)
 {
 	static const char expected[] =
@@ -52,10 +50,12 @@ static uint64_t growth_in(const struct mmt_resident_reading *readings, size_t co
 	return bytes - least;
 }
 
-/* Without the figures for it, which pressure has every ten seconds, *known_ret is false. */
+/* Without the figures for it, *known_ret is false. */
 static bool holds(struct stop_condition *condition, const struct mmt_record_progress *progress,
 		  const struct mmt_resident_reading *readings, size_t count, bool *known_ret)
 {
+	struct memory_pressure *now = &condition->earlier[condition->checks % STOP_PSI_CHECKS];
+	const struct memory_pressure *oldest = condition->checks < STOP_PSI_CHECKS ? condition->earlier : now;
 	uint64_t value = 0, whole = 0;
 
 	*known_ret = condition->kind == STOP_OOM || count;
@@ -75,15 +75,15 @@ static bool holds(struct stop_condition *condition, const struct mmt_record_prog
 		whole = progress->mapping_limit;
 		break;
 	case STOP_PSI:
-		if (!progress->stalled_ns || progress->elapsed_ns < condition->base_elapsed_ns + PSI_WINDOW_NS)
+		if (progress->stalled_ns == UINT64_MAX)
 			break;
-		/* Not at first, nor if the group that waited most has changed. */
-		if (condition->base_stalled_ns && progress->stalled_ns >= condition->base_stalled_ns) {
-			value = progress->stalled_ns - condition->base_stalled_ns;
-			whole = progress->elapsed_ns - condition->base_elapsed_ns;
+		/* Not if the group that waited most has changed. */
+		if (condition->checks++ && progress->stalled_ns >= oldest->stalled_ns) {
+			value = progress->stalled_ns - oldest->stalled_ns;
+			whole = progress->elapsed_ns - oldest->elapsed_ns;
+			whole = value > whole ? 0 : whole;
 		}
-		condition->base_stalled_ns = progress->stalled_ns;
-		condition->base_elapsed_ns = progress->elapsed_ns;
+		*now = (struct memory_pressure){progress->elapsed_ns, progress->stalled_ns};
 	}
 	*known_ret = whole > 0;
 	return value > whole / 100 * condition->limit;
@@ -98,10 +98,12 @@ const char *stop_condition_check(struct stop_conditions *conditions, const struc
 		struct stop_condition *condition = &conditions->items[i];
 		bool known, now = holds(condition, progress, readings, count, &known);
 
+		condition->unknown = !known;
 		if (condition->met || !known)
 			continue;
-		condition->met = now && (condition->was_false || condition->kind == STOP_OOM) && !text;
-		if (condition->met)
+		condition->met = now && (condition->was_false || condition->kind == STOP_OOM);
+		/* Of several, the OOM kill tells most. */
+		if (condition->met && (!text || condition->kind == STOP_OOM))
 			text = condition->text;
 		condition->was_false |= !now;
 	}

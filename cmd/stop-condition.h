@@ -5,6 +5,7 @@
 #include <mmtrace/record.h>
 
 #define STOP_CONDITIONS_MAX 16
+#define STOP_PSI_CHECKS 10 /* one a second */
 
 enum stop_kind { STOP_RSS, STOP_GROWTH, STOP_GROUP, STOP_PSI, STOP_MAPPINGS, STOP_OOM };
 
@@ -13,9 +14,13 @@ struct stop_condition {
 	enum stop_kind kind;
 	uint64_t limit; /* bytes or percent */
 	uint64_t window_ns;
-	uint64_t base_elapsed_ns, base_stalled_ns; /* when memory pressure was compared last */
+	struct memory_pressure {
+		uint64_t elapsed_ns, stalled_ns;
+	} earlier[STOP_PSI_CHECKS]; /* a ring of the last checks */
+	unsigned checks;
 	bool was_false; /* in this recording: a condition that holds from the start is not met, but for OOM kills */
 	bool met;
+	bool unknown, warned; /* the figures for it were not known at the last check; the user was told */
 };
 
 struct stop_conditions {

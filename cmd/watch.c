@@ -301,7 +301,7 @@ static void take_line(struct watch *watch, struct watch_recorder *recorder, cons
 		watch->has_begun = true;
 		watch->status = EXIT_OK;
 	} else if (value_choice(ends, line, strlen(line)) < 0) {
-		if (!*recorder->reason)
+		if (!*recorder->reason || !strcmp(line, "oom"))
 			snprintf(recorder->reason, sizeof(recorder->reason), "%s", line);
 	} else {
 		/* A disk that is full now may be so for long. */

@@ -60,7 +60,7 @@ static void handle_mark(int number)
 	errno = saved;
 }
 
-static const int stop_numbers[] = {SIGINT, SIGTERM, SIGHUP};
+static const int stop_numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 /* A pipe and handlers instead of a signalfd, whose blocked signals an executed program would inherit. */
 int stop_signals_catch(void)

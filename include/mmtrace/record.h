@@ -77,7 +77,7 @@ struct mmt_record_progress {
 	 * is none, or it is unknown. */
 	uint64_t group_bytes, group_limit_bytes;
 	/* Time in which processes waited for memory, of the control group that waited most or, if no group says so, of
-	 * the machine; since some time before the recording. 0: none, or unknown. */
+	 * the machine; since some time before the recording. UINT64_MAX: unknown. */
 	uint64_t stalled_ns;
 	/* Of the process that has most, with mmt_record_options.counts_mappings, and vm.max_map_count; 0: unknown. */
 	uint64_t mappings, mapping_limit;

@@ -449,7 +449,8 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 
 static void keep_stalled(struct mmt_record_progress *progress, uint64_t stalled_us)
 {
-	if (stalled_us != GROUP_MEMORY_NONE && stalled_us * 1000 > progress->stalled_ns)
+	if (stalled_us != GROUP_MEMORY_NONE &&
+	    (progress->stalled_ns == UINT64_MAX || stalled_us * 1000 > progress->stalled_ns))
 		progress->stalled_ns = stalled_us * 1000;
 }
 
@@ -528,7 +529,8 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 				 "the processes were in too many control groups: the counters of %zu are recorded",
 				 groups->items.count);
 	groups->reported = groups->left_out;
-	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = recorder->progress.stalled_ns = 0;
+	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = 0;
+	recorder->progress.stalled_ns = UINT64_MAX;
 	for (size_t i = 0; !error && i < groups->items.count; i++) {
 		if (groups->items.items[i].noted && groups->items.items[i].directory >= 0 &&
 		    !note_group(recorder, i, now_ns, reading, &error))
@@ -633,7 +635,8 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 	}
 	if (!error && !recorder->options->all_cpus)
 		error = note_groups(recorder, now_ns, reading, last);
-	if (!recorder->progress.stalled_ns || recorder->options->all_cpus)
+	if (!recorder->progress.stalled_ns || recorder->progress.stalled_ns == UINT64_MAX ||
+	    recorder->options->all_cpus)
 		keep_stalled(&recorder->progress, group_memory_stalled(-1, "/proc/pressure/memory"));
 	error = error ?: limits_note_machine(recorder, now_ns);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
