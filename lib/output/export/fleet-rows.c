@@ -108,8 +108,8 @@ static void add_part(struct fleet_rows *rows, const struct mmt_part *part)
 {
 	const struct mmt_row *row = &rows->export->report->rows[part->row];
 	const struct {
-		uint64_t identity, group;
-	} key = {row->identity ? row->identity : row->id, rows->group_of.items[part->process]};
+		uint64_t identity, group, memory_class;
+	} key = {row->identity ? row->identity : row->id, rows->group_of.items[part->process], row->memory_class};
 	double share =
 	    row->memory_bytes ? (double)export_weight(part, MMT_WEIGHT_MEMORY) / (double)row->memory_bytes : 0;
 	struct row_sum added = {.row = row,
