@@ -215,9 +215,7 @@ static void find_brief(struct diff *diff)
 	array_each(process, before->processes, before->process_count) {
 		if (process->readings && process->readings->brief)
 			largest = larger_of(process->unfreed_bytes, largest);
-		/* Some of these may have lived a little too long to be brief. */
-		if (diff->result.relation != MMT_DIFF_SAME_PROCESS && !process->ended &&
-		    (is_brief(process) || process->started_ns > before->start_ns))
+		if (diff->result.relation != MMT_DIFF_SAME_PROCESS && is_brief(process))
 			before_bytes += process->unfreed_bytes;
 	}
 	array_each(process, after->processes, after->process_count) {
