@@ -55,9 +55,9 @@ struct mmt_diff {
 	uint64_t between_ns, mapped_before_bytes, mapped_after_bytes;
 	size_t same_process_count; /* likewise: processes that are in both recordings */
 	/* Not part of growth_bytes and committed_growth_bytes: what rows have of processes that started since the first
-	 * recording, less what these have mapped more than those had that ended, whose places they may have taken. What
-	 * processes hold that come and go, up to the largest size of one in `before`. Of two runs: what programs hold
-	 * that ran for less than three quarters of it, as far as more of them ran in `after`, but not at once. */
+	 * recording, less what these have mapped more than those had that ended, whose places they may have taken. Of
+	 * two runs: what programs hold that ran for less than three quarters of it, as far as more of them ran in
+	 * `after`, but not at once. */
 	uint64_t replaced_bytes;
 	/* Likewise, or NULL: the first of these that executed another program after the end of `before`. */
 	const struct mmt_process *executed_before, *executed_after;

@@ -248,46 +248,6 @@ START_TEST(recordings_of_one_process_are_recognized)
 }
 END_TEST
 
-/* A supervisor replaces its workers. Which of them run at the end is chance: only what each has more than the largest
- * of the first recording counts, and what the supervisor itself and a worker that stays hold. */
-START_TEST(workers_that_come_and_go)
-{
-	static const struct mmt_process_readings brief = {.brief = true}, lasting = {0};
-	const uint64_t size = 20 << 20, held = _i & 1 ? 30 << 20 : 18 << 20, kept = _i & 2 ? 32 << 20 : 0;
-	struct mmt_row before_rows[] = {ROW(1, leak_before, size / 2)};
-	struct mmt_row after_rows[] = {ROW(1, leak_after, 2 * held), ROW(2, cache, kept)};
-	struct mmt_report before = REPORT(before_rows, 10), after = REPORT(after_rows, 10);
-	struct mmt_process first[] = {{.pid = 7, .name = "a", .start_boot_ns = 50, .readings = &lasting},
-				      {.pid = 8, .name = "a", .unfreed_bytes = size, .ended = true, .released = true},
-				      {.pid = 9, .name = "a", .unfreed_bytes = size / 2}};
-	struct mmt_process second[] = {
-	    {.pid = 7, .name = "a", .start_boot_ns = 50, .readings = &lasting, .unfreed_bytes = kept},
-	    {.pid = 18, .name = "a", .unfreed_bytes = held},
-	    {.pid = 19, .name = "a", .unfreed_bytes = held}};
-
-	before_rows[0].committed_bytes = size / 2;
-	for (size_t i = 0; i < 2; i++)
-		after_rows[i].committed_bytes = after_rows[i].unfreed_bytes;
-	for (size_t i = 1; i < 3; i++) {
-		first[i].readings = second[i].readings = &brief;
-		second[i].committed_bytes = held;
-	}
-	for (int same = 0; same < 2; same++) {
-		struct mmt_diff *diff;
-
-		identify(&before, first, 0);
-		identify(&after, second, 25000000000);
-		before.process_count = after.process_count = 3;
-		first[0].start_boot_ns = same ? 50 : 49;
-		diff = make_diff(&before, &after);
-		ck_assert_int_eq(diff->relation, same ? MMT_DIFF_SAME_PROCESS : MMT_DIFF_RUNS);
-		ck_assert_uint_eq(diff->growth_bytes, kept + (held > size ? 2 * (held - size) : 0));
-		ck_assert_uint_eq(diff->committed_growth_bytes, diff->growth_bytes);
-		mmt_diff_destroy(diff);
-	}
-}
-END_TEST
-
 #define KIND(kind, start, end, ...)                                                                                    \
 	{                                                                                                              \
 		.memory_class = MMT_CLASS_##kind, .start_bytes = start, .end_bytes = end, __VA_ARGS__                  \
@@ -1061,6 +1021,5 @@ Suite *test_suite(void)
 	    names_of_jit_code_can_contain_lines, build_ids_identify_frames_without_names,
 	    inlined_functions_are_uncertain, other_arguments_are_uncertain, another_function_is_another_stack,
 	    growth_of_a_wrapper_is_that_of_its_callers, names_of_rows, many_similar_stacks, hostile_stacks);
-	tcase_add_loop_test(tcase, workers_that_come_and_go, 0, 4);
 	return suite;
 }

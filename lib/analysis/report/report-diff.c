@@ -200,32 +200,6 @@ static struct process_key key_of(const struct mmt_process *process)
 	return (struct process_key){process->start_boot_ns, process->pid};
 }
 
-/* Of processes that come and go, those that run at the end do so by chance. */
-static bool is_brief(const struct mmt_process *process)
-{
-	return !process->ended && process->readings && process->readings->brief;
-}
-
-/* What these hold does not count, up to the largest size that such a process of the first recording had. */
-static void find_brief(struct diff *diff)
-{
-	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
-	uint64_t bytes = 0, committed_bytes = 0, before_bytes = 0, largest = 0;
-
-	array_each(process, before->processes, before->process_count) {
-		if (process->readings && process->readings->brief)
-			largest = larger_of(process->unfreed_bytes, largest);
-		if (diff->result.relation != MMT_DIFF_SAME_PROCESS && is_brief(process))
-			before_bytes += process->unfreed_bytes;
-	}
-	array_each(process, after->processes, after->process_count) {
-		bytes += is_brief(process) ? smaller_of(process->unfreed_bytes, largest) : 0;
-		committed_bytes += is_brief(process) ? smaller_of(process->committed_bytes, largest) : 0;
-	}
-	diff->result.replaced_bytes += subtract(bytes, before_bytes);
-	diff->replaced_committed_bytes += subtract(committed_bytes, before_bytes);
-}
-
 /* Find the processes that are in both recordings. A PID and the time of its start identify a process on one host. */
 static struct mmt_error *match_processes(struct diff *comparison)
 {
@@ -246,7 +220,7 @@ static struct mmt_error *match_processes(struct diff *comparison)
 		ok = id != INTERN_NONE;
 		if (id == count)
 			places[id] = i;
-		if (after->processes[i].released || is_brief(&after->processes[i]))
+		if (after->processes[i].released)
 			continue;
 		started_bytes += mapped_bytes(&after->processes[i]);
 		unfreed_bytes += after->processes[i].unfreed_bytes;
@@ -257,8 +231,7 @@ static struct mmt_error *match_processes(struct diff *comparison)
 		uint32_t id = key.start_boot_ns ? intern_find(&keys, &key, sizeof(key)) : INTERN_NONE;
 		const struct mmt_process *from, *to;
 
-		if (!before->processes[i].released && !is_brief(&before->processes[i]))
-			ended_bytes += mapped_bytes(&before->processes[i]);
+		ended_bytes += before->processes[i].released ? 0 : mapped_bytes(&before->processes[i]);
 		if (id == INTERN_NONE)
 			continue;
 		from = &before->processes[i];
@@ -272,7 +245,7 @@ static struct mmt_error *match_processes(struct diff *comparison)
 			diff->executed_after = to;
 		}
 		diff->between_ns = after->start_ns - before->end_ns;
-		if (to->released || is_brief(to))
+		if (to->released)
 			continue;
 		diff->mapped_before_bytes += mapped_bytes(from);
 		diff->mapped_after_bytes += mapped_bytes(to);
@@ -514,7 +487,6 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 	if (!error && before->host && after->host && !strcmp(before->host, after->host) &&
 	    after->start_ns >= before->end_ns)
 		error = match_processes(diff);
-	find_brief(diff);
 	if (after->options.focus_count || after->options.ignore_count)
 		diff->result.replaced_bytes = diff->replaced_committed_bytes = diff->result.larger_bytes = 0;
 	compare_durations(&diff->result);
