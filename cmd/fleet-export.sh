@@ -4,5 +4,5 @@
 # mmtrace-fleet(7).
 set -eu
 mmtrace=${MMTRACE:-mmtrace}
-"$mmtrace" export -f pprof ${SERVICE:+--service "$SERVICE"} -i "$1" -o "${1%.data}.pb.gz"
 "$mmtrace" export -f rows ${SERVICE:+--service "$SERVICE"} -i "$1" -o "${1%.data}.ndjson"
+"$mmtrace" export -f pprof ${SERVICE:+--service "$SERVICE"} -i "$1" -o "${1%.data}.pb.gz"

@@ -9,12 +9,12 @@
 #   PROTOCOL, TIMEOUT           https; 60, the seconds of one try
 set -u
 failed=0
-if [ -n "${HEADERS-}" ] && [ "$(stat -L -c %a "$HEADERS")" != 600 ]; then
-	echo "$HEADERS: its mode must be 600" >&2
+if [ -n "${HEADERS-}" ] && case $(stat -L -c %a "$HEADERS") in [46]00) false ;; esac; then
+	echo "$HEADERS: its mode must be 600 or 400" >&2
 	exit 2
 fi
 
-# send FILE CURL-ARGUMENT...: standard input is compressed rows, or unused. Redirects are not followed.
+# send FILE CURL-ARGUMENT...: redirects are not followed.
 send() {
 	file=$1
 	shift
@@ -29,11 +29,13 @@ send() {
 
 for file in "$1"/*.ndjson; do
 	[ -s "$file" ] && [ -n "${ROWS_URL-}" ] || continue
-	gzip -c "$file" | {
+	if gzip -c "$file" >"$file.gz"; then
 		send "$file" --header 'Content-Type: application/x-ndjson' --header 'Content-Encoding: gzip' \
-			--data-binary @- "$ROWS_URL"
-		exit $failed
-	} || failed=1
+			--data-binary "@$file.gz" "$ROWS_URL"
+	else
+		failed=1
+	fi
+	rm -f -- "$file.gz"
 done
 for file in "$1"/*.pb.gz; do
 	[ -s "$file" ] || continue

@@ -24,7 +24,7 @@
 #define PACKING_NICE 10
 #define NAMES_SHOWN 8
 #define CONDITION_WARNING_NS 5000000000ULL /* how long the figures for one may be unknown in silence */
-#define HINT_NAME_BYTES 64 /* of a name in a hint */
+#define HINT_NAME_BYTES 64		   /* of a name in a hint */
 
 /* The settings from the command line. */
 struct record_arguments {
@@ -213,7 +213,8 @@ static void check_conditions(struct record_context *record, const struct mmt_rec
 		if (!condition->unknown || condition->warned || progress->elapsed_ns < CONDITION_WARNING_NS)
 			continue;
 		clear_progress(record);
-		message(record->command, "warning: %s: the kernel does not show here how much that is", condition->text);
+		message(record->command, "warning: %s: the kernel does not show here how much that is",
+			condition->text);
 		condition->warned = true;
 	}
 	if (!met)
@@ -623,10 +624,9 @@ static int record(const struct command *command, struct record_arguments *argume
 	options->progress = show_progress;
 	context.shows_progress = !arguments->quiet && !options->command && isatty(STDERR_FILENO);
 	options->context = &context;
-	for (size_t i = 0; i < arguments->conditions.count; i++) {
-		options->reading_interval_ns = 1000000000;
+	options->reading_interval_ns = arguments->conditions.count ? 1000000000 : 0;
+	for (size_t i = 0; i < arguments->conditions.count; i++)
 		options->counts_mappings |= arguments->conditions.items[i].kind == STOP_MAPPINGS;
-	}
 	options->stop_fd = stop_signals_catch();
 	options->command_ignores = stop_signals_ignored;
 	options->command_blocks = stop_signals_blocked;

@@ -20,15 +20,17 @@ const char *stop_condition_parse(const char *text, void *conditions)
 	struct stop_condition condition = {.text = text, .kind = (enum stop_kind)kind};
 	char size[32] = "", *end;
 
-	if (kind < 0 || (kind == STOP_OOM) != !text[length] || given->count == STOP_CONDITIONS_MAX)
-		return given->count == STOP_CONDITIONS_MAX ? "fewer conditions" : expected;
+	if (given->count == STOP_CONDITIONS_MAX)
+		return "fewer conditions";
+	if (kind < 0 || (kind == STOP_OOM) != !text[length])
+		return expected;
 	length = kind == STOP_OOM ? 0 : strcspn(number, "/");
 	snprintf(size, sizeof(size), "%.*s", (int)length, number);
 	if (kind == STOP_GROUP || kind == STOP_PSI || kind == STOP_MAPPINGS) {
 		condition.limit = strtoul(number, &end, 10);
 		if (*number < '0' || *number > '9' || condition.limit < 1 || condition.limit > 99 ||
 		    strcmp(end, "%") != 0)
-			return "a share from 1% to 99%, such as group>90%";
+			return "a share from 1% to 99%, with the sign";
 	} else if (kind != STOP_OOM &&
 		   (value_size(size, &condition.limit) || (kind == STOP_GROWTH) != (number[length] == '/') ||
 		    (number[length] && value_duration(number + length + 1, &condition.window_ns)))) {
@@ -77,11 +79,9 @@ static bool holds(struct stop_condition *condition, const struct mmt_record_prog
 	case STOP_PSI:
 		if (progress->stalled_ns == UINT64_MAX)
 			break;
-		/* Not if the group that waited most has changed. */
-		if (condition->checks++ && progress->stalled_ns >= oldest->stalled_ns) {
+		if (condition->checks++) {
 			value = progress->stalled_ns - oldest->stalled_ns;
 			whole = progress->elapsed_ns - oldest->elapsed_ns;
-			whole = value > whole ? 0 : whole;
 		}
 		*now = (struct memory_pressure){progress->elapsed_ns, progress->stalled_ns};
 	}

@@ -360,8 +360,8 @@ static int milliseconds_to_wait(const struct watch *watch)
 static int run(struct watch *watch, int stop_fd, int cut_fd)
 {
 	struct watch_recorder *const recorders[] = {&watch->current, &watch->next};
-	uint64_t time_ns;
 	int wait, status, number;
+	char byte;
 
 	for (;;) {
 		struct pollfd ready[4] = {{stop_fd, POLLIN, 0}, {cut_fd, POLLIN, 0}};
@@ -382,7 +382,7 @@ static int run(struct watch *watch, int stop_fd, int cut_fd)
 		for (size_t i = 0; i < 2; i++)
 			if (ready[2 + i].revents)
 				read_lines(watch, recorders[i]);
-		if (ready[1].revents && read(cut_fd, &time_ns, sizeof(time_ns)) > 0 && !*watch->current.reason)
+		if (ready[1].revents && read(cut_fd, &byte, 1) > 0 && !*watch->current.reason)
 			snprintf(watch->current.reason, sizeof(watch->current.reason), "signal");
 		if (!ready[0].revents)
 			continue;
@@ -460,7 +460,7 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 			     sizeof(*watch.words));
 	watch.watched = calloc(watch.pids.count + 1, sizeof(*watch.watched));
 	stop_fd = stop_signals_catch();
-	cut_fd = stop_signals_marks(SIGUSR2);
+	cut_fd = stop_signals_other(SIGUSR2);
 	if (status < 0 && (!watch.words || !watch.watched || stop_fd < 0 || cut_fd < 0)) {
 		message(command, "cannot begin: %s", strerror(errno));
 		status = EXIT_UNUSABLE;

@@ -17,7 +17,7 @@
 
 #define STUCK_MILLISECONDS 1000
 
-static int write_end = -1, mark_end = -1;
+static int write_end = -1, other_end = -1;
 static pid_t catcher; /* a signal to its process group also reaches its children, which have the pipe */
 int stop_signals_ignored[NSIG], stop_signals_blocked[NSIG];
 static const char *last_words;
@@ -48,15 +48,11 @@ static void handle_signal(int number)
 	errno = saved;
 }
 
-/* Take the time here: the recorder may read the pipe later. */
-static void handle_mark(int number)
+static void handle_other(int number)
 {
-	uint64_t time_ns = clock_ns();
 	int saved = errno;
 
-	(void)number;
-	/* Marks are lost only if the pipe is full (8192 marks). */
-	(void)!write(mark_end, &time_ns, sizeof(time_ns));
+	(void)!write(other_end, &(char){(char)number}, 1);
 	errno = saved;
 }
 
@@ -120,14 +116,14 @@ void stop_signals_end_with(const char *text)
 	}
 }
 
-int stop_signals_marks(int number)
+int stop_signals_other(int number)
 {
-	struct sigaction action = {.sa_handler = handle_mark, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_handler = handle_other, .sa_flags = SA_RESTART};
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -1;
-	mark_end = ends[1];
+	other_end = ends[1];
 	return sigaction(number, &action, NULL) == 0 ? ends[0] : -1;
 }
 

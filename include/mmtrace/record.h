@@ -76,8 +76,8 @@ struct mmt_record_progress {
 	/* Anonymous, shared and kernel memory of the control group that is nearest to its limit, and that limit; 0: there
 	 * is none, or it is unknown. */
 	uint64_t group_bytes, group_limit_bytes;
-	/* Time in which processes waited for memory, of the control group that waited most or, if no group says so, of
-	 * the machine; since some time before the recording. UINT64_MAX: unknown. */
+	/* Since the first reading: time in which processes waited for memory, in each interval in the control group that
+	 * waited most or, if no group says so, on the machine. UINT64_MAX: the kernel does not say. */
 	uint64_t stalled_ns;
 	/* Of the process that has most, with mmt_record_options.counts_mappings, and vm.max_map_count; 0: unknown. */
 	uint64_t mappings, mapping_limit;

@@ -419,7 +419,6 @@ struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mm
 	struct jit_reader jit_reader = {0};
 	struct heap_jobs heap = {0};
 	struct recorder recorder = {
-	    .progress = {.stalled_ns = UINT64_MAX},
 	    .options = options,
 	    .cgroup = -1,
 	    .command = {.pidfd = -1, .go_pipe = {-1, -1}, .error_pipe = -1, .status = -1},

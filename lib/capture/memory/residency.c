@@ -447,11 +447,13 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 		       : NULL;
 }
 
-static void keep_stalled(struct mmt_record_progress *progress, uint64_t stalled_us)
+/* Microseconds of waiting since the last reading, which it replaces. */
+static uint64_t stalled_since(uint64_t *last_us, uint64_t stalled_us)
 {
-	if (stalled_us != GROUP_MEMORY_NONE &&
-	    (progress->stalled_ns == UINT64_MAX || stalled_us * 1000 > progress->stalled_ns))
-		progress->stalled_ns = stalled_us * 1000;
+	uint64_t before_us = *last_us;
+
+	*last_us = stalled_us == GROUP_MEMORY_NONE ? 0 : stalled_us + 1;
+	return before_us ? subtract(*last_us, before_us) : 0;
 }
 
 /* Keep the group that is nearest to its limit, for the callback of the caller. Its use is that of the report. */
@@ -474,7 +476,7 @@ static void keep_fullest(struct mmt_record_progress *progress, const uint64_t fi
 
 /* Note the counters of a control group. False: it is gone. */
 static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_ns, uint64_t reading,
-		       struct mmt_error **error_ret)
+		       uint64_t *stalled_us_ret, struct mmt_error **error_ret)
 {
 	struct group_memory *memory = &recorder->jobs.memory->groups.items.items[index];
 	uint64_t figures[NOTE_GROUP_FIGURES], *kills = &figures[NOTE_GROUP_OOM_KILLS - NOTE_GROUP_FIRST];
@@ -484,10 +486,11 @@ static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_n
 	if (!group_memory_read(memory, figures))
 		return false;
 	keep_fullest(&recorder->progress, figures);
-	keep_stalled(&recorder->progress, figures[NOTE_GROUP_STALLED - NOTE_GROUP_FIRST]);
+	*stalled_us_ret = larger_of(*stalled_us_ret,
+				    stalled_since(&memory->stalled_us, figures[NOTE_GROUP_STALLED - NOTE_GROUP_FIRST]));
 	memory->first_kills = memory->first_kills ?: *kills + 1;
 	if (*kills != GROUP_MEMORY_NONE && *kills >= memory->first_kills)
-		recorder->progress.oom_kills = *kills - memory->first_kills + 1;
+		recorder->progress.oom_kills += *kills - memory->first_kills + 1;
 	(void)cgroup_path(memory->directory, path, sizeof(path));
 	/* When the targets have ended, only the counters still tell about them. */
 	if (recorder->cgroup < 0 && !recorder->jobs.memory->resident_series.processes)
@@ -505,6 +508,7 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 	struct group_memories *groups = &recorder->jobs.memory->groups;
 	struct mmt_error *error = NULL;
 	size_t searched = 0, count = recorder->processes.items.count;
+	uint64_t stalled_us = 0;
 
 	/* The kernel adds up the counters of all CPUs for this. */
 	if (recorder->cgroup < 0 && now_ns < groups->next_ns && !last)
@@ -529,14 +533,26 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 				 "the processes were in too many control groups: the counters of %zu are recorded",
 				 groups->items.count);
 	groups->reported = groups->left_out;
-	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = 0;
-	recorder->progress.stalled_ns = UINT64_MAX;
+	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = recorder->progress.oom_kills = 0;
 	for (size_t i = 0; !error && i < groups->items.count; i++) {
 		if (groups->items.items[i].noted && groups->items.items[i].directory >= 0 &&
-		    !note_group(recorder, i, now_ns, reading, &error))
+		    !note_group(recorder, i, now_ns, reading, &stalled_us, &error))
 			group_memories_close(groups, i);
 	}
+	recorder->progress.stalled_ns += stalled_us * 1000;
 	return error;
+}
+
+/* Where no group has a file of pressure. */
+static void add_machine_pressure(struct mmt_record_progress *progress, struct group_memories *groups)
+{
+	uint64_t stalled_us = group_memory_stalled(-1, "/proc/pressure/memory");
+
+	if (array_find(group, groups->items.items, groups->items.count, group->stalled_us))
+		return;
+	progress->stalled_ns = stalled_us == GROUP_MEMORY_NONE
+				   ? UINT64_MAX
+				   : progress->stalled_ns + stalled_since(&groups->stalled_us, stalled_us) * 1000;
 }
 
 /* Runs in the helper: the kernel lets it wait while one of the two is in an exec. */
@@ -635,9 +651,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 	}
 	if (!error && !recorder->options->all_cpus)
 		error = note_groups(recorder, now_ns, reading, last);
-	if (!recorder->progress.stalled_ns || recorder->progress.stalled_ns == UINT64_MAX ||
-	    recorder->options->all_cpus)
-		keep_stalled(&recorder->progress, group_memory_stalled(-1, "/proc/pressure/memory"));
+	add_machine_pressure(&recorder->progress, &recorder->jobs.memory->groups);
 	error = error ?: limits_note_machine(recorder, now_ns);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;

@@ -30,7 +30,7 @@ WITH builds AS (
             AS gained_after
     FROM mmtrace_rows
     JOIN newest USING (executable_name)
-    WHERE unnamed_frames = 0 AND attributed_by = 'stack'
+    WHERE unnamed_frames = 0 AND stack_id <> 'other' AND attributed_by = 'stack'
     GROUP BY executable_name, stack_id
 )
 SELECT executable_name, build, stack_id,
