@@ -111,12 +111,9 @@ static int check_name(const struct command *command, const struct export_setting
 
 	of_suffix = format_of_name(path, true);
 	other = of_suffix ? of_suffix : format_of_name(path, false);
-	if (other == format || (!of_suffix && !strcmp(end, right)) || (!other && !format->suffix_needed) ||
+	if (!other || other == format || (!of_suffix && !strcmp(end, right)) ||
 	    (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
 		return -1;
-	if (!other)
-		return message_usage(command, "viewers of %s open only names that end in %s: --output %s%s",
-				     format->name, right, path, right);
 	stem = strlen(path) - strlen(of_suffix ? of_suffix->suffix : end);
 	if (stem > own && !strncmp(path + stem - own, format->suffix, own))
 		stem -= own;

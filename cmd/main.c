@@ -58,7 +58,7 @@ const struct command commands[] = {
      false},
     {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),
      "Write what the report shows in a format that other tools read: folded stacks, pprof, Firefox "
-     "Profiler, Perfetto and heaptrack.",
+     "Profiler and Perfetto.",
      LINES("export -f pprof -o leak.pb.gz       for pprof",
 	   "export -f folded -o leak.folded     for flamegraph.pl or speedscope"),
      true},

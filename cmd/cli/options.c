@@ -364,6 +364,7 @@ static const struct option_entry *find_entry(const struct option_entry *table, i
 }
 
 #define DURATION "--duration TIME stops after TIME"
+#define CHART "use html, whose page has the same chart, or pprof"
 #define OUTPUT "use `> FILE` or --html FILE, or `mmtrace export -o FILE` for other formats"
 #define FORMAT "use --json, --csv or --html FILE, or `mmtrace export -f FORMAT`"
 
@@ -399,7 +400,8 @@ static const struct other_option {
      "reports name the responsible function without it; --focus and --by function select",
      true},
     {{"export"}, "every", "", "export each time with --to TIME", true},
-    {{"export"}, "format", "massif", "use heaptrack, whose viewer has the same chart", true},
+    {{"export"}, "format", "massif", CHART, true},
+    {{"export"}, "format", "heaptrack", CHART, true},
     {{"export"}, "format", "speedscope", "use pprof, which speedscope.app opens", true},
     {{"export"}, "format", "svg", "use html, whose page saves its graph as SVG, or folded for flamegraph.pl", true},
     {{"record"}, "d", "", DURATION, false},

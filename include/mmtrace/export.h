@@ -13,7 +13,6 @@ struct mmt_export_format {
 	const char *description; /* a line for the user */
 	bool binary;		 /* not for terminals */
 	const char *suffix;	 /* of the file's name, for instance ".pb.gz" */
-	bool suffix_needed;	 /* the viewer opens no file whose name ends otherwise */
 	const char *viewer;	 /* a command that opens the file named after it; NULL: see the description */
 	bool weighted;		 /* uses the weight */
 	bool labelled;		 /* names the service */

@@ -153,7 +153,7 @@ static void write_page(struct mmt_report *report, FILE *stream)
 static void write_others(struct mmt_report *report, FILE *stream)
 {
 	export(report, "firefox", stream);
-	export(report, "heaptrack", stream);
+	export(report, "rows", stream);
 	write_diff(report, &terminal, stream);
 }
 

@@ -35,7 +35,6 @@ read -r -a formats < <("$MMTRACE" export --list-options | sed -nE 's/^--format -
 for format in "${formats[@]}"; do
 	rm file*
 	file=file.$format
-	[ "$format" != heaptrack ] || file=file.gz
 	echo old >"$file"
 	message=$(
 		trap '' XFSZ
@@ -77,18 +76,16 @@ says 'html contains all figures'
 # Names of another viewer's files are mistakes.
 run 2 export -f folded -o leak.html "$data/more.data"
 says 'leak.html is no name for folded: use --format html, or --output leak.folded'
-run 2 export -f heaptrack -o dir.x/leak "$data/more.data"
-says 'viewers of heaptrack open only names that end in .gz: --output dir.x/leak.gz'
 run 2 export -f pprof -o leak.json "$data/more.data"
 says 'leak.json is no name for pprof: use --format firefox, or --output leak.pb.gz'
 run 2 export -f html -o leak.html.gz "$data/more.data"
 says 'leak.html.gz is no name for html: use --format pprof, or --output leak.html'
-run 2 export -f heaptrack -o leak.pb.gz "$data/more.data"
-says 'leak.pb.gz is no name for heaptrack: use --format pprof, or --output leak.heaptrack.gz'
+run 2 export -f perfetto -o leak.pb.gz "$data/more.data"
+says 'leak.pb.gz is no name for perfetto: use --format pprof, or --output leak.pftrace'
 run 2 export -o leak.json "$data/more.data"
 says 'leak.json: the name tells no format; choose a format'
 [ -z "$(find . -name 'leak*')" ] || complain "a wrong name: it is written"
-run 0 export -f heaptrack -o /dev/null "$data/more.data"
+run 0 export -f perfetto -o /dev/null "$data/more.data"
 # A name that only one format has needs no --format.
 run 0 export -o inferred.folded "$data/more.data"
 "$MMTRACE" export -f folded "$data/more.data" | cmp -s - inferred.folded || complain "export -o inferred.folded has no folded stacks"
@@ -110,7 +107,7 @@ for format in "${formats[@]}"; do
 	on_terminal export -f "$format" -o "$name" "'$data/more.data'"
 	[ ! -s messages ] || complain "on a terminal, $format with -o: $(cat messages)"
 done
-[ "$(echo more.*)" = 'more.firefox.json more.folded more.heaptrack.gz more.html more.ndjson more.pb.gz more.pftrace' ] ||
+[ "$(echo more.*)" = 'more.firefox.json more.folded more.html more.ndjson more.pb.gz more.pftrace' ] ||
 	complain "on a terminal: $(echo more.*)"
 on_terminal export -f folded -o - "'$data/more.data'"
 cmp -s messages more.folded || complain "-o - on a terminal: $(cat messages)"

@@ -44,8 +44,6 @@ done
 refuse 2 " diff: pass two recordings, the earlier one first" diff leak.data
 refuse 2 " diff: pass two recordings, the earlier one first" diff leak.data leak.data leak.data
 refuse 1 " diff: README: not a recording (no perf.data magic); make one with mmtrace record" diff leak.data README
-refuse 2 " export: viewers of heaptrack open only names that end in .gz: --output out.heap.gz" \
-	export -f heaptrack -o out.heap leak.data
 refuse 2 " pack: cannot pack standard input: pass a file" pack -
 refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
 refuse 1 " record: --output: the file's name is empty" record --output= -- true
@@ -93,13 +91,14 @@ refuse 2 " report: option --at was removed; use --to" report --at=1h
 refuse 2 " record: option --check-exit was removed; --snapshot-interval checks a command more often" record --check-exit -- true
 refuse 2 " record: option --madvise was removed; calls of madvise that succeed are recorded without it" record --madvise -- true
 refuse 2 " export: option --every was removed; export each time with --to TIME" export -f pprof --every 1s leak.data
-refuse 2 " export: --format massif was removed; use heaptrack, whose viewer has the same chart" export -f massif
+refuse 2 " export: --format massif was removed; use html, whose page has the same chart, or pprof" export -f massif
+refuse 2 " export: --format heaptrack was removed; use html, whose page has the same chart, or pprof" export -f heaptrack
 refuse 2 " export: --format speedscope was removed; use pprof, which speedscope.app opens" export -f speedscope
 refuse 2 " export: --format svg was removed; use html, whose page saves its graph as SVG, or folded for flamegraph.pl" export -f svg
 # Only of the commands that had them, and an option is not a value.
 refuse 2 " record: unknown option --at" record --at 1h
 refuse 2 " check: unknown option --massif" check --massif
-refuse 2 " export: --format: 'at' is not folded|pprof|firefox|heaptrack|perfetto|rows|html" export -f at
+refuse 2 " export: --format: 'at' is not folded|pprof|firefox|perfetto|rows|html" export -f at
 refuse 2 " export: unknown option --massif" export --massif
 moment="a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12 or @NANOSECONDS"
 for text in yesterday 2026-13-01T10:00 2026-11-31T10:00 24:00 10:60 10:12:60 10:1x mark:1 1600-01-01T10:00; do

@@ -17,7 +17,7 @@ expect_json "[.groups[] | select(.committed_bytes + .committed_before_bytes > 0 
 	length > 0 and all(.threads == [] and .pids == [$pid])"
 # Formats that show only what was mapped in the recording name the bytes that they leave out.
 left_out=$(jq .committed_before_bytes "$directory/report.json")
-for format in firefox heaptrack perfetto; do
+for format in firefox perfetto; do
 	"$MMTRACE" export -f "$format" "$recording" >"$directory/export" 2>"$directory/export.log" || fail "export -f $format"
 	said=$(sed -n 's/.*: it leaves out \([0-9.]*\) MiB that was mapped earlier.*/\1/p' "$directory/export.log")
 	# A hundredth of a MiB is lost to rounding.

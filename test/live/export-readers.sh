@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Other tools read the exports and find the report's bytes and counts for each stack.
-# Packages: go:golang-go heaptrack_print:heaptrack protoc:protobuf-compiler
+# Packages: go:golang-go protoc:protobuf-compiler
 source "$SOURCE/test/golden/replay.bash" || exit 2
 put_program
 sums=$SOURCE/test/live/support/export-sums.py
@@ -59,14 +59,6 @@ check_firefox() {
 	has_sums firefox "$directory/firefox"
 }
 
-check_heaptrack() {
-	has heaptrack_print || return
-	file_name=heaptrack.gz export_as heaptrack
-	heaptrack_print -f "$directory/heaptrack.gz" --flamegraph-cost-type leaked -F "$directory/leaked" \
-		>"$directory/heaptrack.text" || fail "heaptrack_print"
-	has_sums heaptrack "$directory/leaked"
-}
-
 check_perfetto() {
 	has protoc || return
 	export_as perfetto
@@ -87,7 +79,6 @@ check() {
 	check_folded
 	check_pprof
 	check_firefox
-	check_heaptrack
 	check_perfetto
 }
 
@@ -95,7 +86,7 @@ for name in leak more troubled perf; do
 	check "$SOURCE/test/data/$name.data"
 done
 check "$SOURCE/test/data/leak.data" --to 1ms --focus '*mmap*' --ignore class=heap
-# JIT code without names, which no viewer can look up. (heaptrack_print leaves out the callers of main.)
+# JIT code without names, which no viewer can look up.
 if "$BUILD/test/workload/perf-allowed" >/dev/null; then
 	program=jit-frameless recording=$directory/jit.data selection=()
 	"$MMTRACE" record -q -o "$recording" -- "$BUILD/test/workload/$program" >/dev/null || fail "record $program"

@@ -129,18 +129,11 @@ static struct mmt_report hostile_report(void)
 	return report;
 }
 
-/* The counts of a lifetime become as many lines in the heaptrack format: they are limited so that the test ends in
- * time. */
-static struct mmt_report huge_report(bool lines)
+static struct mmt_report huge_report(void)
 {
-	static const struct mmt_lifetime few[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, 3}};
-	static struct mmt_part part;
 	struct mmt_report report = hostile_report();
 
-	part = huge_part;
-	if (lines)
-		part.lifetimes = few;
-	report.parts = &part;
+	report.parts = &huge_part;
 	report.part_count = 1;
 	return report;
 }
@@ -299,12 +292,11 @@ static void check_page(const struct mmt_report *report)
 	free(text);
 }
 
-static void check_formats(const struct mmt_report *report, const struct mmt_report *for_lines)
+static void check_formats(const struct mmt_report *report)
 {
 	check_lines(report, "folded", false);
 	check_protobuf(report, "pprof", true);
 	check_json(report, "firefox");
-	check_lines(for_lines, "heaptrack", true);
 	check_protobuf(report, "perfetto", false);
 	check_page(report);
 }
@@ -313,7 +305,7 @@ START_TEST(hostile_names)
 {
 	struct mmt_report report = hostile_report();
 
-	check_formats(&report, &report);
+	check_formats(&report);
 }
 END_TEST
 
@@ -325,13 +317,13 @@ START_TEST(without_any_memory)
 
 	ck_assert_uint_eq(size, 0);
 	free(text);
-	check_formats(&report, &report);
+	check_formats(&report);
 }
 END_TEST
 
 START_TEST(huge_figures)
 {
-	struct mmt_report report = huge_report(false), lines;
+	struct mmt_report report = huge_report();
 	size_t size;
 	char *text = export_report(&report, "folded", MMT_WEIGHT_UNFREED, &size);
 
@@ -339,29 +331,7 @@ START_TEST(huge_figures)
 	free(text);
 	check_protobuf(&report, "pprof", true);
 	check_protobuf(&report, "perfetto", false);
-	lines = huge_report(true);
-	check_formats(&lines, &lines);
-}
-END_TEST
-
-/* A mapping released in pieces, another beside it, and lost calls: allocations and releases by size only. */
-START_TEST(heaptrack_lines)
-{
-	struct mmt_report report = hostile_report();
-	size_t size, plain_size;
-	char *text = export_report(&report, "heaptrack", MMT_WEIGHT_UNFREED, &size);
-	char *plain = inflate_all(text, size, &plain_size);
-	const char *events = strstr(plain, "\nt 4 3\n");
-
-	ck_assert_ptr_nonnull(strstr(plain, "v 10400 3\n"));
-	ck_assert_ptr_nonnull(strstr(plain, "s f plain.so+0x1234\n"));
-	ck_assert_ptr_nonnull(events);
-	ck_assert_ptr_eq(strstr(events, "\na 4 4\n+ 0\na a 4\n+ 1\n- 0\n"), events + strlen("\nt 4 3"));
-	/* Two mappings of 8 bytes that still exist. */
-	ck_assert_ptr_nonnull(strstr(plain, "\na 8 4\n+ 2\n+ 2\n"));
-	ck_assert_ptr_nonnull(strstr(plain, "\nR 100\n"));
-	free(plain);
-	free(text);
+	check_formats(&report);
 }
 END_TEST
 
@@ -388,7 +358,7 @@ START_TEST(allocation_functions)
 }
 END_TEST
 
-START_TEST(heaptrack_events_are_balanced)
+START_TEST(events_are_balanced)
 {
 	static const struct mmt_lifetime first[] = {{0, 2, 1, 1}, {2, 2, 2, 1}, {2, MMT_STILL_MAPPED, 4, 1}};
 	const struct mmt_part part = {.lifetimes = first, .lifetime_count = 3};
@@ -569,7 +539,6 @@ END_TEST
 START_TEST(long_name)
 {
 	struct mmt_report report = hostile_report();
-	static const char *const formats[] = {"pprof", "heaptrack"};
 	char name[100001], *text, *plain;
 	size_t size, plain_size;
 	struct mmt_process long_process = {.pid = 7, .name = "p"};
@@ -581,7 +550,7 @@ START_TEST(long_name)
 	name[sizeof(name) - 1] = '\0';
 	report.rows = long_rows;
 	report.processes = &long_process;
-	text = export_report(&report, formats[_i], MMT_WEIGHT_UNFREED, &size);
+	text = export_report(&report, "pprof", MMT_WEIGHT_UNFREED, &size);
 	plain = inflate_all(text, size, &plain_size);
 	ck_assert_ptr_nonnull(memmem(plain, plain_size, name, strlen(name)));
 	free(plain);
@@ -859,11 +828,11 @@ Suite *test_suite(void)
 
 	tcase_add_loop_test(tests, folded_lines, 0, MMT_WEIGHT_KINDS);
 	tcase_add_tests(tests, folded_memory_of_unknown_residency, hostile_names, without_any_memory, huge_figures,
-			heaptrack_lines, allocation_functions, heaptrack_events_are_balanced, events_by_process,
+			allocation_functions, events_are_balanced, events_by_process,
 			many_processes, protobuf_encoding, compressed_stream);
 	tcase_add_loop_test(tests, window_has_its_oom_kills, 0, 2);
 	tcase_add_test(tests, long_text);
-	tcase_add_loop_test(tests, long_name, 0, 2);
+	tcase_add_tests(tests, long_name);
 	tcase_add_loop_test(tests, control_groups, 0, 21);
 	tcase_add_tests(tests, pprof_has_labels, rows_of_workers, rows_of_hostile_names, executables_are_bounded,
 			rows_are_bounded);

@@ -53,8 +53,6 @@ static struct mmt_error *export_folded(const struct export *export, FILE *stream
 	       .viewer = "go tool pprof -http=:", .labelled = true, .binary = true, .lifetime_steps = SUMS_ONLY)       \
 	FORMAT(firefox, false, "profiler.firefox.com", .suffix = ".firefox.json", .only_made = true,                   \
 	       .lifetime_steps = TIMES)                                                                                \
-	FORMAT(heaptrack, true, "heaptrack_gui", .suffix = ".heaptrack.gz", .suffix_needed = true,                     \
-	       .viewer = "heaptrack_gui", .binary = true, .only_made = true, .lifetime_steps = TIMES)                  \
 	FORMAT(perfetto, false, "ui.perfetto.dev", .suffix = ".pftrace", .binary = true, .only_made = true,            \
 	       .lifetime_steps = TIMES)                                                                                \
 	FORMAT(rows, false, "databases: ClickHouse, DuckDB", .suffix = ".ndjson", .labelled = true,                    \

@@ -150,4 +150,4 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 
 /* One function for each format, in a file of its name; short ones are beside the table. */
 typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
-export_function export_pprof, export_firefox, export_heaptrack, export_perfetto, export_rows;
+export_function export_pprof, export_firefox, export_perfetto, export_rows;

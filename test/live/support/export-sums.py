@@ -5,7 +5,6 @@
 REPORT is what `mmtrace report --json` printed. FILE is the export, or what the tool printed of it:
     folded[=WEIGHT]    the export
     pprof              go tool pprof -raw
-    heaptrack          the flame graph that heaptrack_print writes
     firefox            the export; what is retained is found as the viewer does, by addresses within a thread
     profiler-cli       profiler-cli thread samples-top-down --json of what is retained
     perfetto           protoc --decode with export.proto
@@ -76,7 +75,7 @@ def read_folded(path, weight):
 
 
 def allocation_functions():
-    """What exports for pprof and heaptrack leave out: an expression that the profile contains for the viewer."""
+    """What exports for pprof leave out: an expression that the profile contains for the viewer."""
     header = os.path.join(os.environ['SOURCE'], 'lib/output/export/export-report.h')
     with open(header) as file:
         words = re.search(r'#define EXPORT_ALLOCATION_FUNCTIONS((?:.*\\\n)+.*)', file.read())[1]
@@ -138,17 +137,6 @@ def read_pprof(path):
         stack = tuple(name for number in numbers for name in locations[number])[::-1]
         for measure, value in zip(types, values, strict=True):
             sums.add(measure, stack, value)
-    return sums
-
-
-def read_heaptrack(path):
-    """heaptrack_print appends the names of source files: "leak (leak.c)"."""
-    sums = Sums()
-    with open(path) as file:
-        for line in file:
-            stack, value = line.rstrip('\n').rsplit(' ', 1)
-            frames = [re.sub(r' \([^()]*\.\w+\)$', '', frame) for frame in stack.rstrip(';').split(';')]
-            sums.add('unfreed', tuple(frames)[1:], int(value))
     return sums
 
 
@@ -310,7 +298,7 @@ def read_perfetto(path):
 
 READERS = {
     'pprof': read_pprof,
-    'heaptrack': read_heaptrack, 'firefox': read_firefox, 'perfetto': read_perfetto,
+    'firefox': read_firefox, 'perfetto': read_perfetto,
     'profiler-cli': read_profiler_cli,
 }
 
@@ -322,7 +310,7 @@ def main():
         found = read_folded(path, kind.partition('=')[2])
     else:
         found = READERS[kind](path)
-    if kind in ('pprof', 'heaptrack'):
+    if kind == 'pprof':
         expected = without_dropped(expected)
     if not found.of:
         sys.exit('%s: nothing in it' % path)
