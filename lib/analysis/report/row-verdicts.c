@@ -308,8 +308,8 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 	const uint64_t *late_bytes;
 	unsigned first = 0, end;
 
-	/* A queue: each mapping is unmapped soon, but fewer than are mapped. Rows by touch have no trend. The points of
-	 * saw-teeth that are as short as the time between points may rise, too, but these were as high before. */
+	/* A queue: each mapping is unmapped soon, but fewer than are mapped. Rows by touch have no trend. Short
+	 * saw-teeth can look like a rise, but their peak came earlier. */
 	if (row->verdict == MMT_ROW_TRAFFIC)
 		ledger_trend(judging->ledger, number, judging->report->allocations_to_ns, mapped, COMMIT_POINTS);
 	if (row->verdict == MMT_ROW_TRAFFIC && !replaced && row->memory_bytes >= VERDICT_FLOOR_BYTES &&
