@@ -4,11 +4,11 @@
 WITH recent AS (
     SELECT * FROM mmtrace_rows WHERE end_time > (SELECT max(end_time) FROM mmtrace_rows) - INTERVAL 1 DAY
 ), programs AS (
-    SELECT DISTINCT service_name, executable_name, host_name, container_id, executable_build_id, end_time,
-        process_resident_bytes
+    SELECT service_name, executable_name, host_name, end_time, max(process_resident_bytes) AS program_size
     FROM recent
+    GROUP BY service_name, executable_name, host_name, container_id, executable_build_id, end_time
 ), sizes AS (
-    SELECT service_name, executable_name, host_name, end_time, sum(process_resident_bytes) AS size
+    SELECT service_name, executable_name, host_name, end_time, sum(program_size) AS size
     FROM programs
     GROUP BY service_name, executable_name, host_name, end_time
 ), growth AS (
