@@ -22,12 +22,9 @@ expect_faults() {
 	END { print sum, "faults of", pages, "pages"; exit !(sum >= pages - least && sum <= pages + most) }' \
 		"$directory/dump.out" || fail "$options: another number of page faults"
 }
-for options in --faults=sampled --faults=all '--faults=sampled -t' '--faults=sampled --scope=cpus' '--faults=sampled --lean'; do
+for options in --faults=sampled --faults=all '--faults=sampled --scope=threads' '--faults=sampled --scope=cpus' '--faults=sampled --lean'; do
 	start_workload touch
-	case $options in
-	*-t) read -r -a words <<<"$options $pid" ;;
-	*) read -r -a words <<<"$options -p $pid" ;;
-	esac
+	read -r -a words <<<"$options -p $pid"
 	record_work --raw "${words[@]}"
 	expect_true_report
 	# Other processes have faults on the same CPU: six standard deviations of so many samples. The program has some
