@@ -37,7 +37,8 @@ compare_with_perf() {
 	"$MMTRACE" dump -i "$recording" >"$directory/dump.txt" || fail "dump ended with status $?"
 	# On a busy machine, large dumps may be lost: then perf must count as many records of loss as there are.
 	lost=$(grep -cE '^[0-9.]+ [^ ]+ [^ ]+ lost(-dumps)? ' "$directory/dump.txt")
-	[ "$lost" = 0 ] || grep -q " and lost $lost chunks!\$" "$directory/script.log" || fail "$lost losses, but not by perf script"
+	[ "$lost" = 0 ] || grep -q " and lost $lost chunks!\$" "$directory/script.log" ||
+		fail "$lost losses, but not by perf script: $(cat "$directory/script.log"; grep -E '^[0-9.]+ [^ ]+ [^ ]+ lost' "$directory/dump.txt")"
 	[ "$lost" = 0 ] || sed -i '/^Warning:$/d; /^Processed .* chunks!$/d; /^Check IO.CPU overload!$/d; /^$/d' "$directory/script.log"
 	[ ! -s "$directory/script.log" ] || fail "perf script complains: $(cat "$directory/script.log")"
 	perf report --stdio -i "$recording" >"$directory/report.txt" 2>"$directory/report.log" ||
