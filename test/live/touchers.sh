@@ -75,7 +75,7 @@ expect_exports() {
 	"$MMTRACE" report --by touch --html - -i "$recording" >"$directory/touched.html" || fail "html: status $?"
 	grep -q '"touched":true' "$directory/touched.html" || fail "the page does not say that it shows what was touched"
 	"$MMTRACE" export --by touch -f firefox -i "$recording" >"$directory/report.txt" 2>&1 && fail "firefox shows no times of touches"
-	grep -q 'use folded, pprof or html' "$directory/report.txt" || fail "firefox: $(cat "$directory/report.txt")"
+	grep -q 'use folded, pprof, rows or html' "$directory/report.txt" || fail "firefox: $(cat "$directory/report.txt")"
 }
 record_faults --faults=auto touch
 expect_touchers 3 ' \(\+- [0-9]+ %\)'
