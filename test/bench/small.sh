@@ -83,7 +83,7 @@ END
 
 expect "$bench/export-cost" <<END
 must <n> events, <n> stacks, <n> live mappings: <n> bytes
-must (report|html|folded|pprof|firefox|perfetto) <d> s <d> of the report processors <d> s peak <d> MB <n> bytes
+must (report|html|folded|pprof|firefox|perfetto|rows) <d> s <d> of the report processors <d> s peak <d> MB <n> bytes
 END
 
 expect "$bench/symbol-cost" "$BUILD/mmtrace" <<'END'
