@@ -15,8 +15,6 @@ enum {
 	EXIT_SIGNAL = 128, /* plus its number */
 };
 
-#define PACKING_NICE 10
-#define LATEST_FILE "latest" /* in the directory of mmtrace watch: a link to its latest recording */
 #define DEFAULT_FILE "mmtrace.data"
 
 struct command;
@@ -50,7 +48,6 @@ void help_print(void);
 struct pack_arguments {
 	const char *input;
 	const char *output; /* NULL: replace the input */
-	const char *after;  /* the previous recording; NULL: none */
 	bool quiet;
 	bool no_summary; /* but progress, unless quiet */
 };

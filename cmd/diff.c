@@ -312,8 +312,6 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 		settings.before = settings.after = settings.selection.report;
 		settings.before.input = argv[first];
 		settings.after.input = argv[first + 1];
-		report_options_take_directory(&settings.before);
-		report_options_take_directory(&settings.after);
 		status = run_diff(command, &settings);
 	}
 	report_selection_deinit(&settings.selection);

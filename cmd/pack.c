@@ -11,8 +11,7 @@
 int pack_recording(const struct command *command, const struct pack_arguments *arguments)
 {
 	const char *input = arguments->input, *output = arguments->output;
-	struct mmt_pack_options options = {
-	    .input = input, .output = output, .after = arguments->after, .confine = true};
+	struct mmt_pack_options options = {.input = input, .output = output, .confine = true};
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT], stacks[MMT_SIZE_TEXT], frames[MMT_SIZE_TEXT];
 	char unnamed[MMT_SIZE_TEXT];
 	struct mmt_pack_summary summary;
@@ -44,8 +43,6 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	    OPTION('i', "input", value_string, &arguments.input, "FILE", "the recording (default " DEFAULT_FILE ")"),
 	    OPTION('o', "output", value_string, &arguments.output, "FILE",
 		   "write to FILE, renaming an existing FILE to FILE.old; default: replace the recording"),
-	    OPTION(0, "after", value_string, &arguments.after, "PREVIOUS",
-		   "add what PREVIOUS, which ended while this one ran, saw being mapped: see mmtrace watch"),
 	    OPTION('q', "quiet", value_flag, &arguments.quiet, NULL, "print only errors"),
 	    OPTIONS_END,
 	};

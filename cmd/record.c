@@ -21,6 +21,7 @@
 #include "record-end.h"
 #include "stop-condition.h"
 
+#define PACKING_NICE 10
 #define NAMES_SHOWN 8
 #define CONDITION_WARNING_NS 5000000000ULL /* how long the figures for one may be unknown in silence */
 #define HINT_NAME_BYTES 64		   /* of a name in a hint */

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -41,7 +40,6 @@ struct watch_recorder {
 	uint64_t start_ns;
 	char path[PATH_MAX];
 	char reason[64]; /* why the recording must end; "": it goes on */
-	int done_fd;	 /* a pipe, which ends when the recording is complete; -1: it is */
 };
 
 struct watch {
@@ -60,8 +58,6 @@ struct watch {
 	uint64_t every_ns, max_bytes;
 	int directory;
 	struct watch_recorder current, next; /* that records, and that starts */
-	char previous[PATH_MAX];	     /* the recording that `next` continues; "": none */
-	int previous_fd;		     /* done_fd of its recorder */
 	unsigned recorders;		     /* these, and those that have recorded */
 	uint64_t retry_ns, delay_ns;	     /* do not start one before; how long to wait after the next failure */
 	bool has_begun, waits, ends;
@@ -161,40 +157,19 @@ static size_t make_command_line(struct watch *watch, const char *path, int fd)
 }
 
 /* Returns the status that a shell has of it. It ends with this process. */
-static int run_program(const char *path, const char *const *words, int niceness)
+static int run_program(const char *path, const char *const *words)
 {
 	pid_t child = fork();
 	int status = 0;
 
 	if (child == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-		(void)setpriority(PRIO_PROCESS, 0, niceness);
 		execv(path, (char **)(uintptr_t)words);
 		_exit(EXIT_CANNOT_RUN);
 	}
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* In the child: add to the packed recording what the one before it knows of older memory, once that is complete. */
-static void continue_previous(const struct watch *watch, const char *path)
-{
-	const char *const pack[] = {"mmtrace", "pack", "-q", "--after", watch->previous, path, NULL};
-	char link[PATH_MAX], next[PATH_MAX];
-	bool raw = false;
-
-	for (char **option = watch->options; *option; option++)
-		raw |= !strcmp(*option, "--raw");
-	if (watch->previous_fd >= 0)
-		(void)poll(&(struct pollfd){watch->previous_fd, POLLIN, 0}, 1, -1);
-	if (!raw && *watch->previous && run_program("/proc/self/exe", pack, PACKING_NICE) != 0)
-		message(watch->command, "warning: %s knows nothing of older memory", path);
-	snprintf(link, sizeof(link), "%s/" LATEST_FILE, watch->output);
-	snprintf(next, sizeof(next), "%s/." LATEST_FILE, watch->output);
-	(void)unlink(next);
-	if (symlink(strrchr(path, '/') + 1, next) != 0 || rename(next, link) != 0)
-		message(watch->command, "warning: cannot update %s: %s", link, strerror(errno));
 }
 
 /* In the child: writes a page if something has happened, and runs the user's program. */
@@ -210,18 +185,18 @@ static void conclude(const struct watch *watch, const char *path, const char *re
 	if (value_choice(usual, reason, strlen(reason)) < 0) {
 		snprintf(page, sizeof(page), "%.*s.html", (int)(strlen(path) - strlen(".data")), path);
 		mask = umask(077);
-		if (run_program("/proc/self/exe", report, 0) == 0)
+		if (run_program("/proc/self/exe", report) == 0)
 			message(watch->command, "%s: wrote %s", reason, page);
 		(void)umask(mask);
 	}
-	status = watch->program ? run_program(watch->program, program, 0) : 0;
+	status = watch->program ? run_program(watch->program, program) : 0;
 	if (status)
 		message(watch->command, "--run: %s ended with status %d for %s", watch->program, status, path);
 }
 
 /* In the child. It ends with its parent. */
 static void __attribute__((noreturn))
-run_recorder(const struct watch *watch, const char *path, size_t count, int fd, int done_fd, pid_t parent)
+run_recorder(const struct watch *watch, const char *path, size_t count, int fd, pid_t parent)
 {
 	char reason[sizeof(watch->current.reason)] = "stopped";
 	int status;
@@ -240,8 +215,6 @@ run_recorder(const struct watch *watch, const char *path, size_t count, int fd, 
 	if (access(path, R_OK) == 0) {
 		if (read(fd, reason, sizeof(reason)) > 0)
 			reason[sizeof(reason) - 1] = '\0';
-		continue_previous(watch, path);
-		close(done_fd);
 		if (getppid() == parent)
 			conclude(watch, path, reason);
 	}
@@ -275,7 +248,7 @@ static void start_recorder(struct watch *watch)
 	struct timespec now;
 	struct tm utc;
 	char time_text[32] = "";
-	int ends[2], done[2];
+	int ends[2];
 	size_t count;
 
 	if (watch->recorders == RECORDERS_MAX) {
@@ -287,12 +260,10 @@ static void start_recorder(struct watch *watch)
 		message(watch->command, "cannot start a recorder: %s", strerror(errno));
 		return delay_next(watch);
 	}
-	if (pipe2(done, O_CLOEXEC) != 0)
-		done[0] = done[1] = -1;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (gmtime_r(&now.tv_sec, &utc))
 		strftime(time_text, sizeof(time_text), "%Y%m%dT%H%M%S", &utc);
-	*next = (struct watch_recorder){.start_ns = clock_ns(), .fd = ends[0], .done_fd = done[0]};
+	*next = (struct watch_recorder){.start_ns = clock_ns(), .fd = ends[0]};
 	snprintf(next->path, sizeof(next->path), "%s/%s.%03ldZ.data", watch->output, time_text, now.tv_nsec / 1000000);
 	make_room(watch, strrchr(next->path, '/') + 1);
 	count = make_command_line(watch, next->path, ends[1]);
@@ -304,7 +275,7 @@ static void start_recorder(struct watch *watch)
 	} else {
 		next->pid = fork();
 		if (next->pid == 0)
-			run_recorder(watch, next->path, count, ends[1], done[1], parent);
+			run_recorder(watch, next->path, count, ends[1], parent);
 		if (next->pid < 0) {
 			message(watch->command, "cannot start a recorder: %s", strerror(errno));
 			next->pid = 0;
@@ -314,11 +285,8 @@ static void start_recorder(struct watch *watch)
 	watch->waits = !count;
 	watch->recorders += next->pid != 0;
 	close(ends[1]);
-	close(done[1]);
-	if (next->pid)
-		return;
-	close(ends[0]);
-	close(done[0]);
+	if (!next->pid)
+		close(ends[0]);
 }
 
 /* A line of a recorder: it has started, it has ended, or a condition is met. */
@@ -330,9 +298,6 @@ static void take_line(struct watch *watch, struct watch_recorder *recorder, cons
 		release(&watch->current, "interval", true);
 		watch->current = watch->next;
 		watch->next.pid = 0;
-		close(watch->previous_fd);
-		watch->previous_fd = watch->current.done_fd;
-		memcpy(watch->previous, watch->current.path, sizeof(watch->previous));
 		watch->has_begun = true;
 		watch->status = EXIT_OK;
 	} else if (value_choice(ends, line, strlen(line)) < 0) {
@@ -344,9 +309,6 @@ static void take_line(struct watch *watch, struct watch_recorder *recorder, cons
 			delay_next(watch);
 		else
 			watch->delay_ns = NS_PER_SECOND;
-		/* Later processes have none of the memory. */
-		if (!strcmp(line, "ended"))
-			*watch->previous = '\0';
 		release(recorder, line, false);
 	}
 }
@@ -359,8 +321,6 @@ static void read_lines(struct watch *watch, struct watch_recorder *recorder)
 	if (size <= 0) {
 		/* It failed to start, or somebody stopped or killed it. If nothing is left to record, that is why. */
 		close(recorder->fd);
-		if (recorder == &watch->next)
-			close(recorder->done_fd);
 		recorder->pid = 0;
 		if (make_command_line(watch, recorder->path, -1)) {
 			watch->ends |= !watch->has_begun;
@@ -439,19 +399,11 @@ static int run(struct watch *watch, int stop_fd, int cut_fd)
 /* Creates the directory, and keeps another `watch` out of it. */
 static bool open_directory(struct watch *watch)
 {
-	char latest[NAME_MAX + 1];
-	ssize_t length;
-
 	watch->directory = -1;
 	if (mkdir(watch->output, 0700) == 0 || errno == EEXIST)
 		watch->directory = open(watch->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (watch->directory >= 0 && flock(watch->directory, LOCK_EX | LOCK_NB) == 0) {
-		length = readlinkat(watch->directory, LATEST_FILE, latest, sizeof(latest) - 1);
-		if (length > 0)
-			snprintf(watch->previous, sizeof(watch->previous), "%s/%.*s", watch->output, (int)length,
-				 latest);
+	if (watch->directory >= 0 && flock(watch->directory, LOCK_EX | LOCK_NB) == 0)
 		return true;
-	}
 	message(watch->command, errno == EWOULDBLOCK ? "%s: another mmtrace watch writes into it" : "cannot use %s: %m",
 		watch->output);
 	return false;
@@ -459,11 +411,8 @@ static bool open_directory(struct watch *watch)
 
 int cmd_watch(const struct command *command, int argc, char **argv)
 {
-	struct watch watch = {.command = command,
-			      .every_ns = 3600 * NS_PER_SECOND,
-			      .max_bytes = 1ULL << 30,
-			      .previous_fd = -1,
-			      .delay_ns = NS_PER_SECOND};
+	struct watch watch = {
+	    .command = command, .every_ns = 3600 * NS_PER_SECOND, .max_bytes = 1ULL << 30, .delay_ns = NS_PER_SECOND};
 	int first = 0, status, stop_fd, cut_fd;
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", value_pids, &watch.pids, "PID[,PID...]", "watch these processes, until they end",

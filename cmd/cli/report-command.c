@@ -36,28 +36,12 @@ void report_selection_apply(struct report_selection *selection)
 	report->ignore_count = selection->ignore.count;
 }
 
-void report_options_take_directory(struct mmt_report_options *report)
-{
-	static const char format[] = "%s/" LATEST_FILE;
-	static char *paths[2]; /* those of diff; nobody frees them */
-	struct stat status;
-	char **path = &paths[paths[0] != NULL];
-
-	if (stat(report->input, &status) != 0 || !S_ISDIR(status.st_mode))
-		return;
-	report->with_earlier = true;
-	if (asprintf(path, format, report->input) >= 0)
-		report->input = *path;
-}
-
 int report_selection_finish(const struct command *command, struct report_selection *selection, char **arguments)
 {
 	int status = options_take_recording(command, arguments, &selection->report.input);
 
 	if (status < 0)
 		report_selection_apply(selection);
-	if (status < 0)
-		report_options_take_directory(&selection->report);
 	return status;
 }
 

@@ -58,9 +58,6 @@ void report_selection_deinit(struct report_selection *selection);
 /* Call this after parsing: fills in `report` except for its input. It is valid until report_selection_deinit(). */
 void report_selection_apply(struct report_selection *selection);
 
-/* If the input is a directory of mmtrace watch, report on its latest recording, and the earlier ones. */
-void report_options_take_directory(struct mmt_report_options *report);
-
 /* The same with the arguments after the options: at most one, the recording. Returns a negative number to continue;
  * otherwise the exit status, after a message. */
 int report_selection_finish(const struct command *command, struct report_selection *selection, char **arguments);

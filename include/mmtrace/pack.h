@@ -11,11 +11,8 @@
 #include <mmtrace/progress.h>
 
 struct mmt_pack_options {
-	const char *input;  /* recorded by mmtrace; may already be packed */
-	const char *output; /* NULL: replace the input */
-	/* A recording of the same processes, on the same machine, which ended while the input already ran. The output
-	 * also has what of the calls that this one, and those before it, recorded is still mapped. NULL: none. */
-	const char *after;
+	const char *input;		     /* recorded by mmtrace; may already be packed */
+	const char *output;		     /* NULL: replace the input */
 	const struct mmt_progress *progress; /* of both passes together; NULL: none */
 	/* Before it reads the recording and the programs, take rights from the calling thread, for good: see
 	 * mmt_pack(). For programs that end afterwards, because other threads keep theirs. */

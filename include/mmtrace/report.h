@@ -76,9 +76,6 @@ struct mmt_report_options {
 	 * end, so that a leak of one of many shows; only copies, such as a server forks for requests, can be
 	 * `released`. For mmt_diff_create(). False: programs can, too. In a report: whether it was so. */
 	bool keep_ended;
-	/* If the recording continues earlier ones (see `after` of struct mmt_pack_options), begin where the first of
-	 * them began: count what they saw being mapped. */
-	bool with_earlier;
 	/* For a recording with stack dumps that still grows; NULL: report it as it is. Called when it has been read to
 	 * its end. Returns true to read on; false: the report is of what has been read. A caller who wants a report and
 	 * to go on forks, and the child returns false: nothing starts a thread before. `new_names`: the recorder has
@@ -563,7 +560,6 @@ struct mmt_report {
 	const struct mmt_process *most_mappings; /* the process that has most of them; NULL: there is none */
 	uint32_t stack_dump_bytes;		 /* requested size for every call; 0: none, or unknown */
 	uint64_t start_realtime_ns;		 /* since the epoch; 0: unknown */
-	uint32_t earlier_recordings; /* which this one continues: see `with_earlier`; 0: none */
 	uint64_t events[MMT_COUNT_KINDS]; /* calls in the window, of the selected processes; by enum mmt_event_count */
 	uint64_t failed_calls;		  /* total of `failures` */
 	struct mmt_completeness completeness;

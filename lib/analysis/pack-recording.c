@@ -17,54 +17,44 @@ struct pack_stacks {
 	struct call_stacks calls;
 	struct intern callchains; /* as resolver_keep_callchains() makes them; stack number 0: none */
 	struct packed_stacks resolved;
-	struct heap_censuses heaps;	 /* with the types that only symbols name */
-	struct earlier_mappings earlier; /* no recordings: none */
-	bool lacks_names;		 /* a process that reads names ended early */
+	struct heap_censuses heaps; /* with the types that only symbols name */
+	bool lacks_names;	    /* a process that reads names ended early */
 };
-
-static struct mmt_error *resolve_frame(struct packed_stacks *resolved, struct resolver *code, uint32_t number,
-				       struct packed_frame frame)
-{
-	const struct mmt_frame *names;
-	size_t count;
-	struct mmt_error *error = resolver_names(code, number, &names, &count);
-
-	if (error)
-		return error;
-	frame.first_name = (uint32_t)resolved->names.count;
-	frame.name_count = (uint32_t)count;
-	for (size_t i = 0; i < count; i++) {
-		struct packed_name name;
-
-		memset(&name, 0, sizeof(name)); /* it is compared */
-		name.address = names[i].address;
-		name.module_offset = names[i].module_offset;
-		name.source_line = names[i].source_line;
-		name.kind = names[i].kind;
-		name.inlined = names[i].inlined;
-		name.doubtful = names[i].doubtful;
-		if (!packed_stacks_put_text(resolved, names[i].function, &name.function) ||
-		    !packed_stacks_put_text(resolved, names[i].raw_function, &name.raw_function) ||
-		    !packed_stacks_put_text(resolved, names[i].module, &name.module) ||
-		    !packed_stacks_put_text(resolved, names[i].module_path, &name.module_path) ||
-		    !packed_stacks_put_text(resolved, names[i].source_file, &name.source_file) ||
-		    !vector_push(&resolved->names, name))
-			return &error_no_memory;
-	}
-	return vector_push(&resolved->frames, frame) ? NULL : &error_no_memory;
-}
 
 /* Resolve all frames up to this one: frame numbers follow the order of the stacks. */
 static struct mmt_error *resolve_frames(struct packed_stacks *resolved, struct resolver *code, uint32_t last)
 {
-	struct mmt_error *error = NULL;
-
-	while (!error && resolved->frames.count <= last) {
+	while (resolved->frames.count <= last) {
 		uint32_t number = (uint32_t)resolved->frames.count;
+		struct packed_frame frame = resolver_packed_frame(code, number);
+		const struct mmt_frame *names;
+		size_t count;
+		struct mmt_error *error = resolver_names(code, number, &names, &count);
 
-		error = resolve_frame(resolved, code, number, resolver_packed_frame(code, number));
+		if (error)
+			return error;
+		frame.first_name = (uint32_t)resolved->names.count;
+		frame.name_count = (uint32_t)count;
+		for (size_t i = 0; i < count; i++) {
+			struct packed_name name = {.address = names[i].address,
+						   .module_offset = names[i].module_offset,
+						   .source_line = names[i].source_line,
+						   .kind = names[i].kind,
+						   .inlined = names[i].inlined,
+						   .doubtful = names[i].doubtful};
+
+			if (!packed_stacks_put_text(resolved, names[i].function, &name.function) ||
+			    !packed_stacks_put_text(resolved, names[i].raw_function, &name.raw_function) ||
+			    !packed_stacks_put_text(resolved, names[i].module, &name.module) ||
+			    !packed_stacks_put_text(resolved, names[i].module_path, &name.module_path) ||
+			    !packed_stacks_put_text(resolved, names[i].source_file, &name.source_file) ||
+			    !vector_push(&resolved->names, name))
+				return &error_no_memory;
+		}
+		if (!vector_push(&resolved->frames, frame))
+			return &error_no_memory;
 	}
-	return error;
+	return NULL;
 }
 
 static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct replay *replay, uint32_t number)
@@ -159,139 +149,8 @@ static struct mmt_error *name_vtables(struct heap_censuses *heaps, const struct 
 	return error;
 }
 
-struct carried {
-	struct replay *previous, *next;
-	struct map frames, stacks; /* numbers of the previous recording -> of this one */
-	struct intern names;	   /* of this one's different frames; IDs are places in `named` */
-	VECTOR(uint32_t) named;	   /* frames */
-};
-
-/* Find a frame with the same names as this one; it may be this one. False: out of memory. */
-static bool find_equal_frame(struct carried *carried, const struct packed_stacks *resolved, uint32_t *number)
-{
-	const struct packed_frame *frame = &resolved->frames.items[*number];
-	uint32_t place = intern_put(&carried->names, &resolved->names.items[frame->first_name],
-				    frame->name_count * sizeof(*resolved->names.items));
-
-	if (place == INTERN_NONE || (place == carried->named.count && !vector_push(&carried->named, *number)))
-		return false;
-	*number = carried->named.items[place];
-	return true;
-}
-
-/* Equal stacks get equal frames, so that they are one stack when the recording is read. */
-static struct mmt_error *carry_frame(struct packed_stacks *resolved, struct carried *carried, uint32_t frame,
-				     uint32_t *number_ret)
-{
-	struct packed_frame carry = resolver_packed_frame(carried->previous->code, frame);
-	int32_t pid = carried->previous->processes->all.items[carry.process]->pid;
-	const struct process *process = processes_find(carried->next->processes, pid);
-	const uint64_t *known = map_get(&carried->frames, frame);
-	uint32_t number = *number_ret = known ? (uint32_t)*known : (uint32_t)resolved->frames.count;
-	struct mmt_error *error;
-
-	if (known)
-		return NULL;
-	carry.process = process ? process->index : 0;
-	error = resolve_frame(resolved, carried->previous->code, frame, carry);
-	if (error || !find_equal_frame(carried, resolved, number_ret) || !map_put(&carried->frames, frame, *number_ret))
-		return error ? error : &error_no_memory;
-	if (*number_ret != number) {
-		resolved->frames.count--;
-		resolved->names.count -= resolved->frames.items[number].name_count;
-	}
-	return NULL;
-}
-
-/* Append a stack of the previous recording to those of this one. */
-static struct mmt_error *carry_stack(struct packed_stacks *resolved, struct carried *carried, uint32_t *stack)
-{
-	struct resolver *code = carried->previous->code;
-	const uint64_t *known = map_get(&carried->stacks, *stack);
-	struct packed_stack carry = {.first_frame = (uint32_t)resolved->stack_frames.count};
-	enum mmt_stack_end end;
-	size_t count = 0;
-	const uint32_t *frames = resolver_stack(code, *stack, &count, &end);
-	bool done = known || map_put(&carried->stacks, *stack, resolved->stacks.count + 1);
-	struct mmt_error *error = NULL;
-
-	carry.end = *stack == carried->previous->lost_stack ? STACK_END_LOST : end;
-	carry.frame_count = (uint32_t)count;
-	for (size_t i = 0; !error && done && !known && i < count; i++) {
-		uint32_t number;
-
-		error = carry_frame(resolved, carried, frames[i], &number);
-		done = error || vector_push(&resolved->stack_frames, number);
-	}
-	if (!known)
-		done = done && vector_push(&resolved->stacks, carry);
-	*stack = known ? (uint32_t)*known : (uint32_t)resolved->stacks.count;
-	return error || done ? error : &error_no_memory;
-}
-
-/* Clocks differ by the time of the boot. A machine that was booted again has a later one, by at least the time for
- * which it ran before; setting the clock and suspending it rarely change it by as much. */
-static struct mmt_error *check_continues(const struct replay *previous, uint64_t end_ns, const struct replay *next)
-{
-	const struct recording_info *first = &previous->metadata->info, *second = &next->metadata->info;
-	int64_t booted = (int64_t)(first->start_realtime_ns - first->start_ns);
-	int64_t booted_next = (int64_t)(second->start_realtime_ns - second->start_ns);
-	double seconds = ((double)second->start_ns - (double)end_ns) / 1e9;
-
-	if (!previous->metadata->ours || strcmp(previous->metadata->host, next->metadata->host) != 0 ||
-	    magnitude_of(booted_next - booted) >= end_ns)
-		return error_create(MMT_ERROR_INVALID,
-				    "it is not of the same machine, or the machine was booted since");
-	if (second->start_ns <= first->start_ns || next->last_ns <= end_ns)
-		return error_create(MMT_ERROR_INVALID, "it did not begin and end before the other recording did");
-	if (second->start_ns >= end_ns)
-		return error_create(MMT_ERROR_INVALID,
-				    "it ended %.3f s before the other recording began: what happened meanwhile is not known",
-				    seconds);
-	return NULL;
-}
-
-/* Replay the previous recording, for what it leaves to this one. */
-static struct mmt_error *pack_earlier(struct pack_stacks *stacks, const char *after, struct replay *next)
-{
-	struct earlier_mappings *earlier = &stacks->earlier;
-	uint32_t rows = 0;
-	struct mmt_report_options options;
-	const struct replay_options replay_options = {
-	    .report = &options, .find_row = earlier_calls_find_row, .context = &rows};
-	struct replay previous;
-	struct carried carried = {.previous = &previous, .next = next};
-	struct mmt_error *error;
-
-	mmt_report_options_init(&options);
-	options.input = after;
-	options.with_earlier = true;
-	error = replay_init(&previous, &replay_options);
-	if (error)
-		return error;
-	error = replay_run(&previous);
-	earlier->began_ns = previous.first_ns;
-	earlier->began_realtime_ns = previous.start_realtime_ns;
-	/* Recorders discard what happened later. */
-	earlier->end_ns = previous.last_ns;
-	earlier->step_ns = previous.ledger.trends.bucket_ns;
-	earlier->recordings = previous.metadata->earlier.recordings + 1;
-	error = error ?: check_continues(&previous, earlier->end_ns, next)
-		      ?: earlier_calls_collect(&previous, next, earlier);
-	for (uint32_t i = 0, number; !error && (number = i) < stacks->resolved.frames.count; i++)
-		error = find_equal_frame(&carried, &stacks->resolved, &number) ? NULL : &error_no_memory;
-	array_while(account, earlier->accounts.items, earlier->accounts.count, !error)
-		error = carry_stack(&stacks->resolved, &carried, &account->stack);
-	intern_deinit(&carried.names);
-	vector_deinit(&carried.named);
-	map_deinit(&carried.frames);
-	map_deinit(&carried.stacks);
-	replay_deinit(&previous);
-	return error_context(error, "%s", after);
-}
-
 /* Run the pass. Returns the reader, at the start of the recording. */
-static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input, const char *after,
+static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
 					  const struct mmt_progress *progress, struct reader **reader_ret)
 {
 	struct mmt_report_options options;
@@ -316,15 +175,6 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 	error = error ?: resolve_facts(&stacks->resolved, &replay);
 	if (!error && !replay.metadata->packed)
 		error = name_vtables(&stacks->heaps, &replay);
-	if (!error && after) {
-		error = pack_earlier(stacks, after, &replay);
-	} else if (!error && replay.metadata->has_earlier) {
-		stacks->earlier = replay.reader->metadata.values.earlier;
-		replay.reader->metadata.values.earlier = (struct earlier_mappings){0};
-		/* Stacks that are equal now were not when this recording was packed. */
-		array_each(account, stacks->earlier.accounts.items, stacks->earlier.accounts.count)
-			account->stack = resolver_packed_stack(replay.code, account->stack, replay.no_stack) + 1;
-	}
 	stacks->calls = replay.stacks;
 	replay.stacks = (struct call_stacks){0};
 	error = error ?: reader_rewind(*reader_ret = TAKE(replay.reader));
@@ -553,12 +403,6 @@ static struct mmt_error *write_all(struct pack *pack)
 			    ?: writer_take_section(pack->writer, FEATURE_MMTRACE_HEAP, &buffer);
 		buffer_deinit(&buffer);
 	}
-	if (!error && pack->stacks.earlier.recordings) {
-		buffer_init(&buffer, LIMIT_SECTION_BYTES);
-		error = section_write(&section_earlier, &pack->stacks.earlier, &buffer)
-			    ?: writer_take_section(pack->writer, FEATURE_MMTRACE_EARLIER, &buffer);
-		buffer_deinit(&buffer);
-	}
 	if (!error && !pack->writer->file.stream)
 		error = writer_add_section(pack->writer, FEATURE_MMTRACE_CHECKSUM, checksum, sizeof(checksum));
 	return error ? error : writer_finish(pack->writer);
@@ -616,9 +460,7 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 
 		confine_thread((const int[]){pack->writer->file.directory, spill}, 2);
 	}
-	error = error
-		    ?: pack_stacks_find(&pack->stacks, options->input, options->after, pack->progress ? &first : NULL,
-					&pack->reader);
+	error = error ?: pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 	error = error ?: pack->writer ? NULL : create_output(pack, options, 0);
 	if (error)
 		return error;
@@ -656,7 +498,6 @@ struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pa
 	intern_deinit(&pack.stacks.callchains);
 	section_stacks.deinit(&pack.stacks.resolved);
 	section_heap.deinit(&pack.stacks.heaps);
-	section_earlier.deinit(&pack.stacks.earlier);
 	buffer_deinit(&pack.sample);
 	return error;
 }

@@ -248,7 +248,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.input = path;
 	options.lifetime_steps = 16;
 	way = choose(data, size, sizeof(ways) / sizeof(*ways));
-	options.with_earlier = choose(data, size, 2) ^ choose(data, size, 3) % 2;
 	if (ways[way])
 		try_report(&options, ways[way], &span);
 	else

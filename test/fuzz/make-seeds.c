@@ -314,24 +314,6 @@ static void put_heaps(struct recording_builder *builder, struct buffer *buffer)
 	vector_deinit(&heaps.items);
 }
 
-static void put_earlier(struct recording_builder *builder, struct buffer *buffer)
-{
-	struct earlier_account accounts[] = {{.pid = PID, .stack = 1, .freed_bytes = PAGE, .freed_count = 1},
-					     {.pid = PID, .stack = 2}};
-	struct earlier_range ranges[] = {{0x7f0000000000, 0x7f0000002000, START - SECOND, 3, 1, 0},
-					 {0x7f0000004000, 0x7f0000006000, START - SECOND, 3, 1, 2}};
-	struct earlier_reading readings[] = {{PID, 0, START - SECOND, PAGE, 0}};
-	const struct earlier_mappings earlier = {.began_ns = START - 2 * SECOND,
-						 .end_ns = START + SECOND,
-						 .step_ns = SECOND,
-						 .recordings = 2,
-						 .accounts = {.items = accounts, .count = 2},
-						 .ranges = {.items = ranges, .count = 2},
-						 .readings = {.items = readings, .count = 1}};
-
-	put_section(builder, FEATURE_MMTRACE_EARLIER, buffer, section_write(&section_earlier, &earlier, buffer));
-}
-
 static void read_module(const char *path, struct buffer *content)
 {
 	FILE *stream = fopen(path, "rb");
@@ -395,7 +377,6 @@ static void finish(struct recording_builder *builder, const char *module)
 	put_huge_pages(builder, &buffer);
 	put_options(builder, &buffer);
 	put_heaps(builder, &buffer);
-	put_earlier(builder, &buffer);
 	put_module(builder, &buffer, module);
 	put_build_ids(builder, &buffer);
 	buffer_deinit(&buffer);

@@ -664,11 +664,11 @@ START_TEST(part_of_a_mapping_gets_its_own_allocation)
 {
 	driver_map(&driver, 10, 10, RW, 0);
 	driver_protect(&driver, 12, 2, PROT_READ | PROT_EXEC);
-	ck_assert_ptr_null(space_set_allocation(driver.space, 12 * PAGE, 14 * PAGE, 20, COMMIT_NONE));
+	ck_assert_ptr_null(space_set_allocation(driver.space, 12 * PAGE, 14 * PAGE, 20));
 	driver_protect(&driver, 14, 1, PROT_READ | PROT_EXEC);
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-14 rx #20, 14-15 rx #3, 15-20 rw #3");
 	/* Equal neighbours are one again. */
-	ck_assert_ptr_null(space_set_allocation(driver.space, 14 * PAGE, 15 * PAGE, 20, COMMIT_NONE));
+	ck_assert_ptr_null(space_set_allocation(driver.space, 14 * PAGE, 15 * PAGE, 20));
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-15 rx #20, 15-20 rw #3");
 	driver_unmap(&driver, 10, 4);
 	ck_assert_uint_eq(driver.observed.released[3], 2 * PAGE);

@@ -317,7 +317,7 @@ static void resize_allocation(struct ledger *ledger, struct allocation *allocati
 	is_freed = allocation->original_bytes && !allocation->live_bytes;
 	account->allocated_count += born;
 	account->freed_count += is_freed;
-	if (account->row != LEDGER_NO_ROW && allocation->thread != LEDGER_NO_THREAD)
+	if (account->row != LEDGER_NO_ROW)
 		thread = thread_of(ledger, allocation->thread);
 	if (ledger->lifetimes.steps_max && is_freed)
 		add_lifetime(ledger, allocation, ledger->now_ns, 0, 1);

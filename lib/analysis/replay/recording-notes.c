@@ -39,9 +39,8 @@ static struct mmt_error *take_start(struct notes *notes, const struct event *eve
 				      (int32_t)(event->note.number >> NOTE_PARENT_SHIFT & INT32_MAX), event->note.value,
 				      0};
 
-	/* The note precedes the first reading of a process, but for those of earlier recordings. */
-	if (event->time_ns > notes->earlier_end_ns)
-		memory_readings_end_process(&notes->memory, event->pid);
+	/* The note precedes the first reading of a process. */
+	memory_readings_end_process(&notes->memory, event->pid);
 	if (notes->starts.count == LIMIT_STARTS)
 		return NULL;
 	start.control_group = intern_put_string(&notes->control_groups, strlen(path) < LIMIT_PATH_BYTES ? path : "");

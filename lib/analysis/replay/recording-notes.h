@@ -32,7 +32,6 @@ struct notes {
 	size_t pid_count;
 	VECTOR(struct mmt_oom_kill) oom_kills;
 	struct memory_readings memory; /* of these processes */
-	uint64_t earlier_end_ns;       /* whose readings are in there: see earlier_calls_read(); 0: none */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
 	struct intern control_groups; /* paths */

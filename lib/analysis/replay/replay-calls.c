@@ -99,7 +99,7 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 		ledger_uncommitted(&replay->ledger, allocation, -uncommitted, false);
 		error = ledger_split(&replay->ledger, allocation, kind, code_end - code_start, &part);
 		ledger_uncommitted(&replay->ledger, part, uncommitted, false);
-		error = error ?: space_set_allocation(space, code_start, code_end, part, COMMIT_NONE);
+		error = error ?: space_set_allocation(space, code_start, code_end, part);
 		if (error)
 			return error;
 	}

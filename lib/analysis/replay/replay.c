@@ -41,8 +41,11 @@ static uint32_t on_found(void *context, const struct space_interval *interval)
 	return allocation;
 }
 
-void replay_mapped(struct replay *replay, const struct space_interval *interval)
+static void on_allocated(void *context, const struct space_interval *interval)
 {
+	const struct observed *observed = context;
+	struct replay *replay = observed->replay;
+
 	if (interval->allocation >= ALLOCATION_FIRST)
 		keep_error(replay, ledger_born(&replay->ledger, interval->allocation,
 					       replay_calls_kind(replay, interval), interval->end - interval->start));
@@ -51,11 +54,6 @@ void replay_mapped(struct replay *replay, const struct space_interval *interval)
 	if (interval->commit != COMMIT_WITH_ALLOCATION)
 		ledger_uncommitted(&replay->ledger, interval->allocation, interval->end - interval->start, true);
 	watch_change(replay, REPLAY_MAPPED, interval, interval->end - interval->start);
-}
-
-static void on_allocated(void *context, const struct space_interval *interval)
-{
-	replay_mapped(((const struct observed *)context)->replay, interval);
 }
 
 static void on_protected(void *context, const struct space_interval *interval, uint32_t commit_before)
@@ -160,7 +158,8 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 	}
 	if (error)
 		return error;
-	return window_resolve(asked, first_ns, last_ns, replay->start_realtime_ns, &replay->window);
+	return window_resolve(asked, first_ns, last_ns, metadata->ours ? metadata->info.start_realtime_ns : 0,
+			      &replay->window);
 }
 
 /* The state that a pass changes. */
@@ -213,15 +212,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
 	struct mmt_error *error;
 
-	if (replay->metadata->ours) {
+	if (replay->metadata->ours)
 		replay->first_ns = replay->metadata->info.start_ns;
-		replay->start_realtime_ns = replay->metadata->info.start_realtime_ns;
-	}
-	if (options->report->with_earlier && replay->metadata->has_earlier) {
-		replay->first_ns = replay->metadata->earlier.began_ns;
-		replay->start_realtime_ns = replay->metadata->earlier.began_realtime_ns;
-		replay->waits_for_earlier = true;
-	}
 	replay->classes = options->report->classes;
 	replay->notes.pids = options->report->pids;
 	replay->notes.pid_count = options->report->pid_count;
@@ -734,10 +726,6 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 			replay->ledger.now_ns = replay->ledger.options.from_ns;
 		if (watch->timestamp && event->time_ns >= watch->timestamp_ns)
 			error = watch->timestamp(watch->context, replay, event->time_ns);
-		if (!error && replay->waits_for_earlier && event->time_ns > replay->metadata->earlier.end_ns) {
-			replay->waits_for_earlier = false;
-			error = earlier_calls_take(replay);
-		}
 		if (error)
 			return error;
 	}
@@ -865,7 +853,5 @@ struct mmt_error *replay_run(struct replay *replay)
 		(void)malloc_trim(0);
 		error = error ? error : reader_rewind(replay->reader);
 	}
-	if (!error && replay->waits_for_earlier)
-		error = earlier_calls_read(replay);
 	return error ? error : run_pass(replay);
 }

@@ -251,8 +251,7 @@ struct replay {
 	bool waits;	   /* `event` has been read, and is not applied yet */
 	struct event event;
 
-	uint64_t first_ns, last_ns, start_realtime_ns;
-	bool waits_for_earlier;		       /* see earlier_calls_take() */
+	uint64_t first_ns, last_ns;
 	uint64_t call_counts[MMT_COUNT_KINDS]; /* in the window, of the selected processes */
 	struct lost_events lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
@@ -310,20 +309,6 @@ bool replay_keeps_ended(const struct replay *replay);
 
 /* Return the first error of the observers since the last call. */
 struct mmt_error *replay_take_error(struct replay *replay) MMT_MUST_CHECK;
-
-/* Count a new mapping. */
-void replay_mapped(struct replay *replay, const struct space_interval *interval);
-
-/* With `with_earlier` of the options: take over what earlier recordings knew, once the previous one has ended, and
- * before the first event their readings of RSS. */
-struct mmt_error *earlier_calls_take(struct replay *replay) MMT_MUST_CHECK;
-struct mmt_error *earlier_calls_read(struct replay *replay) MMT_MUST_CHECK;
-
-/* Collect that for `next`, a recording that has been replayed, too. In the replay, each account must have a row of its
- * own: earlier_calls_find_row() counts them, its context is a uint32_t. Accounts get the replay's stack numbers. */
-struct mmt_error *earlier_calls_find_row(void *context, struct account *account);
-struct mmt_error *earlier_calls_collect(struct replay *replay, const struct replay *next,
-					struct earlier_mappings *earlier) MMT_MUST_CHECK;
 
 /* State of a thread between two events: samples that wait for their other half. */
 struct thread_state {

@@ -413,8 +413,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->stacks_recorded = metadata->ours && metadata->info.call_graph != MMT_CALL_GRAPH_NONE;
 	result->mapping_limit = metadata->info.mapping_limit;
 	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;
-	result->start_realtime_ns = replay->start_realtime_ns;
-	result->earlier_recordings = metadata->earlier.recordings;
+	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	memcpy(result->events, replay->call_counts, sizeof(result->events));
 	notes_describe(&replay->notes, result->from_ns, result);
 	error = growth_judge(&report->rows, result);

@@ -41,8 +41,7 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 		row->largest_bytes = larger_of(row->largest_bytes, allocation->live_bytes);
 		row->original_bytes += allocation->original_bytes;
 		row->unfreed_count++;
-		if (allocation->thread != LEDGER_NO_THREAD &&
-		    !map_add(&grouping->thread_bytes, (uint64_t)(number - 1) << 32 | allocation->thread,
+		if (!map_add(&grouping->thread_bytes, (uint64_t)(number - 1) << 32 | allocation->thread,
 			     allocation->live_bytes))
 			return &error_no_memory;
 	}

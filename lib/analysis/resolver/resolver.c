@@ -578,8 +578,9 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 	struct mmt_error *error = NULL;
 
 	if (resolver->metadata->packed || (!input.callchain_count && (!stack->registers.known || !input.stack_size))) {
-		*stack_ret = resolver_packed_stack(resolver, stack->resolved, INTERN_NONE);
-		if (*stack_ret == INTERN_NONE)
+		if (stack->resolved && stack->resolved <= resolver->resolved.count)
+			*stack_ret = resolver->resolved.items[stack->resolved - 1];
+		else
 			error = resolver_empty_stack(resolver, MMT_STACK_END_NOT_RECORDED, stack_ret);
 		if (!error && resolver->callchains)
 			*stack_ret = put_callchain(resolver, *stack_ret, 0);
@@ -594,11 +595,6 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 	if (!error)
 		*stack_ret = value;
 	return error;
-}
-
-uint32_t resolver_packed_stack(const struct resolver *resolver, uint32_t number, uint32_t otherwise)
-{
-	return number && number <= resolver->resolved.count ? resolver->resolved.items[number - 1] : otherwise;
 }
 
 const uint32_t *resolver_stack(const struct resolver *resolver, uint32_t stack, size_t *count_ret,

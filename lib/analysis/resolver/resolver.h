@@ -56,9 +56,6 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
  * callchain's number instead of the stack's. */
 void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains);
 
-/* The stack with this number plus 1 in the table of a packed recording; `otherwise`: it has none. */
-uint32_t resolver_packed_stack(const struct resolver *resolver, uint32_t number, uint32_t otherwise);
-
 /* The stack without frames, of calls without a stack (MMT_STACK_END_NOT_RECORDED) or lost calls (STACK_END_LOST). */
 struct mmt_error *resolver_empty_stack(struct resolver *resolver, uint32_t end, uint32_t *stack_ret) MMT_MUST_CHECK;
 

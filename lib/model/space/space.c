@@ -88,19 +88,12 @@ bool space_is_described(const struct space *space)
 
 static void change_allocation(void *context, struct space_interval *interval)
 {
-	const uint32_t *numbers = context;
-
-	interval->allocation = numbers[0];
-	if (numbers[1] != COMMIT_NONE)
-		interval->commit = numbers[1] & INT32_MAX;
+	interval->allocation = *(const uint32_t *)context;
 }
 
-struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end, uint32_t allocation,
-				       uint32_t commit)
+struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end, uint32_t allocation)
 {
-	uint32_t numbers[] = {allocation, commit};
-
-	return space_edit_change(space, start, end, change_allocation, numbers) ? NULL : &error_no_memory;
+	return space_edit_change(space, start, end, change_allocation, &allocation) ? NULL : &error_no_memory;
 }
 
 struct space_counts space_counts(const struct space *space)

@@ -233,10 +233,10 @@ void space_finish(struct space *space);
  * reconciled. */
 void space_end(struct space *space, uint64_t time_ns);
 
-/* Change the allocation number of all mappings in [start, end) and, unless it is COMMIT_NONE, the commit of those,
- * which are then all accessible. Does not call the observer. */
-struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end, uint32_t allocation,
-				       uint32_t commit) MMT_MUST_CHECK;
+/* Change the allocation number of all mappings in [start, end), which must be interval boundaries. Does not call the
+ * observer. */
+struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end,
+				       uint32_t allocation) MMT_MUST_CHECK;
 
 /* The process has ended: report every byte as released (by NULL) and free it. The result of the last check stays
  * available. */

@@ -62,9 +62,6 @@ void text_source(struct text *text, const struct mmt_report *report)
 		text_add(text, ", from %s", date);
 	if (*report->recorded_by && !starts_with(report->recorded_by, "mmtrace"))
 		text_add(text, ", recorded by %s", report->recorded_by);
-	if (report->options.with_earlier && report->earlier_recordings)
-		text_add(text, ", with %s",
-			 text_counted(text, report->earlier_recordings, "earlier recording", "earlier recordings"));
 	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 

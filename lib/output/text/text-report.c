@@ -132,10 +132,7 @@ static void put_sums(struct text *text, const struct mmt_report *report, enum mm
 	};
 
 	text->indent = 0;
-	put_sum(text,
-		report->windowed	       ? "unfreed in this window"
-		: report->options.with_earlier ? "unfreed since it began"
-					       : "unfreed in this recording",
+	put_sum(text, report->windowed ? "unfreed in this window" : "unfreed in this recording",
 		text_bytes(text, report->unfreed_bytes));
 	put_part_bytes(text, "committed", report->committed_bytes);
 	put_part_bytes(text, "reserved", report->reserved_bytes);
@@ -144,16 +141,11 @@ static void put_sums(struct text *text, const struct mmt_report *report, enum mm
 		text_format(text, TEXT_PLAIN, " (%s after the start)",
 			    text_duration(text, report->resident_ns - report->start_ns));
 	text_end_line(text);
-	put_sum(text,
-		report->windowed	       ? "mapped in this window"
-		: report->options.with_earlier ? "mapped since it began"
-					       : "mapped in this recording",
+	put_sum(text, report->windowed ? "mapped in this window" : "mapped in this recording",
 		text_bytes(text, report->allocated_bytes));
 	put_part_bytes(text, "freed", report->freed_bytes);
 	text_end_line(text);
 	put_sum(text, "mapped before it began", text_bytes(text, report->before_bytes));
-	if (report->earlier_recordings && !report->options.with_earlier)
-		text_part(text, TEXT_PLAIN, "mmtrace report DIR shows the part that earlier recordings know");
 	text_end_line(text);
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		if (!others[i].bytes)

@@ -31,7 +31,6 @@ static const struct known_section {
     {FEATURE_MMTRACE_OPTIONS, &section_options, PLACE(options), 0},
     {FEATURE_MMTRACE_SHARED, &section_residency, PLACE(shared), 0},
     {FEATURE_MMTRACE_HEAP, &section_heap, PLACE(heaps), 0},
-    {FEATURE_MMTRACE_EARLIER, &section_earlier, PLACE(earlier), PLACE(has_earlier)},
 #undef PLACE
 };
 

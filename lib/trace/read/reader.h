@@ -37,8 +37,6 @@ struct reader_metadata {
 	struct recording_huge_pages huge_pages;
 	struct runtime_options options;
 	struct heap_censuses heaps; /* in the order of time */
-	bool has_earlier;
-	struct earlier_mappings earlier;
 	struct build_ids build_ids;
 	struct module_copies images;
 	bool packed; /* samples have numbers of stacks, which are in `stacks` */

@@ -370,46 +370,6 @@ bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint
 /* A text of a decoded value; NULL for RESOLVED_NO_TEXT. Lives as long as the value. */
 const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t number);
 
-/* FEATURE_MMTRACE_EARLIER, of packed recordings that continue others: what these saw being mapped before this one
- * began, and what of that was still mapped when the previous one ended, while this one already ran. The stacks are in
- * FEATURE_MMTRACE_STACKS. Processes have the PIDs of that moment, so a reused PID or a replaced program has nothing. */
-
-#define EARLIER_POINTS 64
-
-/* What one stack has mapped in a process, in the earlier recordings. */
-struct earlier_account {
-	int32_t pid;
-	uint32_t stack; /* number, plus 1 */
-	uint64_t freed_bytes, freed_count;
-	uint64_t points[EARLIER_POINTS]; /* unfreed bytes at the end of each step since began_ns */
-};
-
-struct earlier_range {
-	uint64_t start, end, time_ns; /* of the call that mapped it */
-	uint32_t call;		      /* all ranges of a call have its number */
-	uint32_t account;	      /* number, plus 1; 0: mapped before all recordings */
-	uint32_t commit;	      /* number of the account that made it accessible later, plus 1; 0: none */
-};
-
-/* Those with the same number were read together. */
-struct earlier_reading {
-	int32_t pid;
-	uint32_t number;
-	uint64_t time_ns, resident_bytes, swapped_bytes;
-};
-
-struct earlier_mappings {
-	uint64_t began_ns, began_realtime_ns; /* of the first of these recordings */
-	uint64_t end_ns;		      /* of the last one */
-	uint64_t step_ns;
-	uint32_t recordings;
-	VECTOR(struct earlier_account) accounts;
-	VECTOR(struct earlier_range) ranges;
-	VECTOR(struct earlier_reading) readings;
-};
-
-extern const struct section_kind section_earlier; /* for section_read() and section_write() */
-
 /* FEATURE_MMTRACE_OPTIONS: options with which the programs of recorded processes were started, as far as they are in
  * the table of runtime-options.c. Command lines and environments contain passwords, so nothing else of them is
  * recorded, and of these options only numbers. Collect only those that a report uses. To add one, add its number here,
