@@ -165,7 +165,7 @@ bool perf_maps_remove(struct recorder *recorder, const struct traced_process *pr
 	struct stat status;
 	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
 
-	if (earlier && refused != of_earlier_program)
+	if (earlier && (fd >= 0 || refused != of_earlier_program))
 		return true;
 	return target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, process->map_name,
 				  process->owner);
