@@ -169,6 +169,8 @@ static int take_arguments(const struct command *command, struct export_settings 
 	if (settings->weight_given && !settings->format->weighted)
 		return message_usage(command, "--weight needs --format folded: %s contains all figures",
 				     settings->format->name);
+	if (settings->service && !*settings->service)
+		return message_usage(command, "--service: the name is empty");
 	if (settings->service && !settings->format->labelled)
 		return message_usage(command, "--service needs --format rows or pprof: %s does not name services",
 				     settings->format->name);

@@ -213,7 +213,7 @@ static void check_conditions(struct record_context *record, const struct mmt_rec
 		if (!condition->unknown || condition->warned || progress->elapsed_ns < CONDITION_WARNING_NS)
 			continue;
 		clear_progress(record);
-		message(record->command, "warning: %s: the kernel does not show here how much that is",
+		message(record->command, "warning: %s cannot be met: nothing is known here about what it compares",
 			condition->text);
 		condition->warned = true;
 	}

@@ -7,37 +7,47 @@
 
 #include "cli/options.h"
 
+static const char expected_condition[] =
+    "a condition such as rss>2G, growth>100M/10m, group>90%, psi>20%, mappings>90% or oom";
+
+/* What stands behind ">". */
+static const char *parse_limit(const char *number, struct stop_condition *condition)
+{
+	size_t length = strcspn(number, "/");
+	char size[32] = "", *end;
+
+	if (condition->kind == STOP_RSS || condition->kind == STOP_GROWTH) {
+		snprintf(size, sizeof(size), "%.*s", (int)length, number);
+		return value_size(size, &condition->limit) ||
+			       (condition->kind == STOP_GROWTH) != (number[length] == '/') ||
+			       (number[length] && value_duration(number + length + 1, &condition->window_ns))
+			   ? expected_condition
+			   : NULL;
+	}
+	condition->limit = strtoul(number, &end, 10);
+	return *number < '0' || *number > '9' || condition->limit < 1 || condition->limit > 99 || strcmp(end, "%") != 0
+		   ? "a share from 1% to 99%, such as group>90%, psi>20% or mappings>90%"
+		   : NULL;
+}
+
 const char *stop_condition_parse(const char *text, void *conditions)
 {
-	static const char expected[] =
-	    "a condition such as rss>2G, growth>100M/10m, group>90%, psi>20%, mappings>90% or oom";
 	static const char *const kinds[] = {"rss",	"growth", "group", "psi",
 					    "mappings", "oom",	  NULL}; /* enum stop_kind */
 	struct stop_conditions *given = conditions;
 	size_t length = strcspn(text, ">");
 	int kind = value_choice(kinds, text, length);
-	const char *number = text + length + 1;
 	struct stop_condition condition = {.text = text, .kind = (enum stop_kind)kind};
-	char size[32] = "", *end;
+	const char *refused;
 
 	if (given->count == STOP_CONDITIONS_MAX)
 		return "fewer conditions";
 	if (kind < 0 || (kind == STOP_OOM) != !text[length])
-		return expected;
-	length = kind == STOP_OOM ? 0 : strcspn(number, "/");
-	snprintf(size, sizeof(size), "%.*s", (int)length, number);
-	if (kind == STOP_GROUP || kind == STOP_PSI || kind == STOP_MAPPINGS) {
-		condition.limit = strtoul(number, &end, 10);
-		if (*number < '0' || *number > '9' || condition.limit < 1 || condition.limit > 99 ||
-		    strcmp(end, "%") != 0)
-			return "a share from 1% to 99%, with the sign";
-	} else if (kind != STOP_OOM &&
-		   (value_size(size, &condition.limit) || (kind == STOP_GROWTH) != (number[length] == '/') ||
-		    (number[length] && value_duration(number + length + 1, &condition.window_ns)))) {
-		return expected;
-	}
-	given->items[given->count++] = condition;
-	return NULL;
+		return expected_condition;
+	refused = text[length] ? parse_limit(text + length + 1, &condition) : NULL;
+	if (!refused)
+		given->items[given->count++] = condition;
+	return refused;
 }
 
 /* By how much memory, with what is swapped, is above its least in the window before the last reading. */
@@ -52,18 +62,30 @@ static uint64_t growth_in(const struct mmt_resident_reading *readings, size_t co
 	return bytes - least;
 }
 
-/* Without the figures for it, *known_ret is false. */
-static bool holds(struct stop_condition *condition, const struct mmt_record_progress *progress,
-		  const struct mmt_resident_reading *readings, size_t count, bool *known_ret)
+/* The time in which memory was short, of the time since the oldest check that is kept; 0 of 0 at the first one. */
+static void compare_pressure(struct stop_condition *condition, const struct mmt_record_progress *progress,
+			     uint64_t *stalled_ns_ret, uint64_t *elapsed_ns_ret)
 {
 	struct memory_pressure *now = &condition->earlier[condition->checks % STOP_PSI_CHECKS];
 	const struct memory_pressure *oldest = condition->checks < STOP_PSI_CHECKS ? condition->earlier : now;
+
+	if (condition->checks++) {
+		*stalled_ns_ret = progress->stalled_ns - oldest->stalled_ns;
+		*elapsed_ns_ret = progress->elapsed_ns - oldest->elapsed_ns;
+	}
+	*now = (struct memory_pressure){progress->elapsed_ns, progress->stalled_ns};
+}
+
+/* *known_ret: whether there are figures for it. */
+static bool holds(struct stop_condition *condition, const struct mmt_record_progress *progress,
+		  const struct mmt_resident_reading *readings, size_t count, bool *known_ret)
+{
 	uint64_t value = 0, whole = 0;
 
 	*known_ret = condition->kind == STOP_OOM || count;
 	switch (condition->kind) {
 	case STOP_OOM:
-		return progress->oom_kills > 0;
+		return progress->oom_killed;
 	case STOP_RSS:
 		return count && readings[count - 1].resident_bytes > condition->limit;
 	case STOP_GROWTH:
@@ -77,13 +99,8 @@ static bool holds(struct stop_condition *condition, const struct mmt_record_prog
 		whole = progress->mapping_limit;
 		break;
 	case STOP_PSI:
-		if (progress->stalled_ns == UINT64_MAX)
-			break;
-		if (condition->checks++) {
-			value = progress->stalled_ns - oldest->stalled_ns;
-			whole = progress->elapsed_ns - oldest->elapsed_ns;
-		}
-		*now = (struct memory_pressure){progress->elapsed_ns, progress->stalled_ns};
+		if (progress->stalled_known)
+			compare_pressure(condition, progress, &value, &whole);
 	}
 	*known_ret = whole > 0;
 	return value > whole / 100 * condition->limit;

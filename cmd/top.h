@@ -22,7 +22,7 @@ struct top {
 	uint64_t at_ns;	      /* then: after its start, what is shown */
 	uint64_t baseline_ns; /* show what was mapped since this time, as top_now_ns() has it; 0: everything */
 	char filter[128];     /* a pattern instead of those of --focus; "": none */
-	bool excludes;	      /* it is instead of those of --ignore */
+	bool excludes;	      /* the filter replaces those of --ignore, not of --focus */
 	int guarded_fd;	      /* the terminal is restored when no process has this open; -1: none */
 	int (*make)(struct top *top, int fd); /* instead of reports */
 };

@@ -208,6 +208,7 @@ run_recorder(const struct watch *watch, const char *path, size_t count, int fd, 
 	/* A SIGTERM before that had no effect, but the parent has already sent the reason. */
 	if (!stop_signals_begin_child(parent) || recv(fd, reason, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
 		_exit(EXIT_UNUSABLE);
+	stop_signals_survive(SIGUSR2); /* which may be sent to all processes of a unit */
 	status = cmd_record(watch->command, (int)count, (char **)(uintptr_t)watch->words);
 	stop_signals_reset();
 	/* Report the end to the parent if somebody else has stopped the recorder. */
@@ -357,14 +358,13 @@ static int milliseconds_to_wait(const struct watch *watch)
 
 /* Run until a signal, and until packing and programs have finished. A second signal ends these, because they end with
  * their parent. */
-static int run(struct watch *watch, int stop_fd, int cut_fd)
+static int run(struct watch *watch, int stop_fd)
 {
 	struct watch_recorder *const recorders[] = {&watch->current, &watch->next};
 	int wait, status, number;
-	char byte;
 
 	for (;;) {
-		struct pollfd ready[4] = {{stop_fd, POLLIN, 0}, {cut_fd, POLLIN, 0}};
+		struct pollfd ready[3] = {{stop_fd, POLLIN, 0}};
 
 		for (; watch->recorders && waitpid(-1, &status, WNOHANG) > 0; watch->recorders--)
 			if (!watch->has_begun && !watch->status)
@@ -376,17 +376,17 @@ static int run(struct watch *watch, int stop_fd, int cut_fd)
 		if (wait == 0)
 			start_recorder(watch);
 		for (size_t i = 0; i < 2; i++)
-			ready[2 + i] = (struct pollfd){recorders[i]->pid ? recorders[i]->fd : -1, POLLIN, 0};
-		if (poll(ready, 4, wait) < 0)
+			ready[1 + i] = (struct pollfd){recorders[i]->pid ? recorders[i]->fd : -1, POLLIN, 0};
+		if (poll(ready, 3, wait) < 0)
 			continue;
 		for (size_t i = 0; i < 2; i++)
-			if (ready[2 + i].revents)
+			if (ready[1 + i].revents)
 				read_lines(watch, recorders[i]);
-		if (ready[1].revents && read(cut_fd, &byte, 1) > 0 && !*watch->current.reason)
+		number = ready[0].revents ? stop_signals_number(stop_fd) : 0;
+		if (number == SIGUSR2 && !*watch->current.reason)
 			snprintf(watch->current.reason, sizeof(watch->current.reason), "signal");
-		if (!ready[0].revents)
+		if (!number || number == SIGUSR2)
 			continue;
-		number = stop_signals_number(stop_fd);
 		if (watch->ends)
 			return EXIT_SIGNAL + number;
 		watch->ends = true;
@@ -413,7 +413,7 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 {
 	struct watch watch = {
 	    .command = command, .every_ns = 3600 * NS_PER_SECOND, .max_bytes = 1ULL << 30, .delay_ns = NS_PER_SECOND};
-	int first = 0, status, stop_fd, cut_fd;
+	int first = 0, status, stop_fd;
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", value_pids, &watch.pids, "PID[,PID...]", "watch these processes, until they end",
 		   .group = "What to record"),
@@ -460,8 +460,8 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 			     sizeof(*watch.words));
 	watch.watched = calloc(watch.pids.count + 1, sizeof(*watch.watched));
 	stop_fd = stop_signals_catch();
-	cut_fd = stop_signals_other(SIGUSR2);
-	if (status < 0 && (!watch.words || !watch.watched || stop_fd < 0 || cut_fd < 0)) {
+	if (status < 0 &&
+	    (!watch.words || !watch.watched || stop_fd < 0 || !stop_signals_catch_also(SIGUSR2))) {
 		message(command, "cannot begin: %s", strerror(errno));
 		status = EXIT_UNUSABLE;
 	}
@@ -476,7 +476,7 @@ int cmd_watch(const struct command *command, int argc, char **argv)
 		status = EXIT_UNUSABLE;
 	}
 	if (status < 0)
-		status = open_directory(&watch) ? run(&watch, stop_fd, cut_fd) : EXIT_UNUSABLE;
+		status = open_directory(&watch) ? run(&watch, stop_fd) : EXIT_UNUSABLE;
 	free(watch.words);
 	free(watch.watched);
 	free(watch.pids.items);

@@ -422,7 +422,7 @@ static const struct other_option {
 static const struct other_option *find_other(const struct command *command, const char *option, const char *value)
 {
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		for (size_t j = 0; j < 5 && others[i].commands[j]; j++)
+		for (size_t j = 0; j < sizeof(others[i].commands) / sizeof(char *) && others[i].commands[j]; j++)
 			if (!strcmp(others[i].commands[j], command->name) && !strcmp(others[i].option, option) &&
 			    !strcmp(others[i].value, value))
 				return &others[i];
@@ -473,8 +473,10 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 	if (optopt) {
 		const struct other_option *other = find_other(command, (const char[]){(char)optopt, '\0'}, "");
 
-		return message_usage(command, "unknown option -%c%s%s", optopt, other ? "; " : "",
-				     other ? other->instead : "");
+		if (!other)
+			return message_usage(command, "unknown option -%c", optopt);
+		return message_usage(command, other->removed ? "option -%c was removed; %s" : "unknown option -%c; %s",
+				     optopt, other->instead);
 	}
 	return refuse_long(command, table, argv[optind - 1]);
 }

@@ -17,7 +17,7 @@
 
 #define STUCK_MILLISECONDS 1000
 
-static int write_end = -1, other_end = -1;
+static int write_end = -1;
 static pid_t catcher; /* a signal to its process group also reaches its children, which have the pipe */
 int stop_signals_ignored[NSIG], stop_signals_blocked[NSIG];
 static const char *last_words;
@@ -45,14 +45,6 @@ static void handle_signal(int number)
 
 	if (getpid() == catcher)
 		(void)!write(write_end, &(char){(char)number}, 1); /* if the pipe is full, it is readable already */
-	errno = saved;
-}
-
-static void handle_other(int number)
-{
-	int saved = errno;
-
-	(void)!write(other_end, &(char){(char)number}, 1);
 	errno = saved;
 }
 
@@ -116,15 +108,11 @@ void stop_signals_end_with(const char *text)
 	}
 }
 
-int stop_signals_other(int number)
+bool stop_signals_catch_also(int number)
 {
-	struct sigaction action = {.sa_handler = handle_other, .sa_flags = SA_RESTART};
-	int ends[2];
+	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
 
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-		return -1;
-	other_end = ends[1];
-	return sigaction(number, &action, NULL) == 0 ? ends[0] : -1;
+	return sigaction(number, &action, NULL) == 0;
 }
 
 static void pass_over(int number)

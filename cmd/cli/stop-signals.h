@@ -11,8 +11,8 @@ void stop_signals_note_inherited(void);
 /* The signals that were ignored and those that were blocked at that time; the lists end with 0. */
 extern int stop_signals_ignored[], stop_signals_blocked[];
 
-/* From now on SIGINT, SIGTERM, SIGHUP and SIGUSR1 make the returned descriptor readable instead of ending the process; those
- * that were ignored stay ignored (nohup). -1 and errno on failure. */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGUSR1 make the returned descriptor readable instead of ending the process;
+ * those that were ignored stay ignored (nohup). -1 and errno on failure. */
 int stop_signals_catch(void);
 
 /* The signals end the process again, after writing `text`, which must stay valid, on standard error. */
@@ -21,8 +21,8 @@ void stop_signals_end_with(const char *text);
 /* Makes that descriptor readable, as SIGTERM does. */
 void stop_signals_stop(void);
 
-/* From now on the signal writes a byte to the returned non-blocking descriptor. -1 and errno on failure. */
-int stop_signals_other(int number);
+/* So does this signal, after that. False and errno on failure. */
+bool stop_signals_catch_also(int number);
 
 /* Call this in a forked child that records: signals from the terminal reach only its parent, which then sends SIGTERM;
  * the child gets SIGTERM, too, when the parent ends. False: the parent has ended already. */

@@ -73,15 +73,17 @@ struct mmt_record_progress {
 	/* The Pss of several processes at some of these times; none of one process, or if the kernel does not say. */
 	const struct mmt_resident_reading *pss_readings;
 	size_t pss_reading_count;
-	/* Anonymous, shared and kernel memory of the control group that is nearest to its limit, and that limit; 0: there
-	 * is none, or it is unknown. */
+	/* Anonymous, shared and kernel memory of the control group that is nearest to its limit, and that limit; 0:
+	 * there is none, or it is unknown. */
 	uint64_t group_bytes, group_limit_bytes;
-	/* Since the first reading: time in which processes waited for memory, in each interval in the control group that
-	 * waited most or, if no group says so, on the machine. UINT64_MAX: the kernel does not say. */
+	/* With mmt_record_options.reading_interval_ns, if the kernel says so: time since the first reading in which
+	 * processes waited for memory; of each interval, that of the control group whose processes waited longest or,
+	 * if none is known, of the machine. */
 	uint64_t stalled_ns;
+	bool stalled_known;
 	/* Of the process that has most, with mmt_record_options.counts_mappings, and vm.max_map_count; 0: unknown. */
 	uint64_t mappings, mapping_limit;
-	uint64_t oom_kills; /* of recorded processes, or in their control groups */
+	bool oom_killed; /* the OOM killer ended a recorded process, or one in a control group that limits one */
 };
 
 /* Where the events are opened. Events on CPUs see all processes, or those of control groups; mmtrace discards those of
@@ -149,10 +151,11 @@ struct mmt_record_options {
 	void *context;
 	bool verbose;
 	bool no_madvise; /* record only the calls of madvise(2) that affect fork(2) */
-	bool counts_mappings;		/* for mmt_record_progress, every ten seconds */
-	uint64_t reading_interval_ns;	/* longest between two readings of RSS and of control groups; 0: a share of the
-					   elapsed time */
-	bool no_census;	 /* do not count the chunks of malloc heaps */
+	/* For `progress`: the longest interval between two readings of RSS and of control groups (0: a share of the
+	 * elapsed time), and whether to count mappings every ten seconds. */
+	uint64_t reading_interval_ns;
+	bool counts_mappings;
+	bool no_census; /* do not count the chunks of malloc heaps */
 	/* Instead of a target: record the next process that executes a program of this name, from its exec on. It is a
 	   command name or a pattern as for mmt_find_processes(). With events on CPUs. NULL: none. */
 	const char *wait_name;
@@ -205,8 +208,8 @@ struct mmt_record_summary {
 	/* Cost: processor time and peak memory of this process in mmt_record(), and the rings in addition. */
 	uint64_t recorder_cpu_ns;
 	uint64_t recorder_memory_bytes;
-	uint64_t ring_bytes;  /* over all CPUs */
-	const char *priority; /* the scheduling priority it had, in words; static */
+	uint64_t ring_bytes;	     /* over all CPUs */
+	const char *priority;	     /* the scheduling priority it had, in words; static */
 	bool restricted;	     /* without CAP_PERFMON, flags of clone(2) are not recorded: see mmtrace(1) */
 	enum mmt_record_place place; /* where the recording is at the end */
 	bool earlier_kept;	     /* an existing file was renamed to OUTPUT.old */

@@ -360,8 +360,7 @@ static void report_progress(struct recorder *recorder)
 	progress->pss_readings = series->pss_sums.items;
 	progress->pss_reading_count = recorder->jobs.memory->pss_processes > 1 ? series->pss_sums.count : 0;
 	progress->resident_processes = series->processes;
-	if (recorder->summary.oom_kills > progress->oom_kills)
-		progress->oom_kills = recorder->summary.oom_kills;
+	progress->oom_killed |= recorder->summary.oom_kills > 0;
 	if (recorder->options->progress)
 		recorder->options->progress(recorder->options->context, progress);
 }

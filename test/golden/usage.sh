@@ -89,6 +89,8 @@ refuse 2 " check: unexpected argument 'x'" check x
 refuse 2 " report: option --tail was removed; use --min-age" report --tail 10%
 refuse 2 " report: option --at was removed; use --to" report --at=1h
 refuse 2 " record: option --check-exit was removed; --snapshot-interval checks a command more often" record --check-exit -- true
+refuse 2 " record: option -t was removed; use -p, and \`mmtrace report --focus thread=TID\`" record -t 1
+refuse 2 " export: --service: the name is empty" export -f rows --service= leak.data
 refuse 2 " record: option --madvise was removed; calls of madvise that succeed are recorded without it" record --madvise -- true
 refuse 2 " export: option --every was removed; export each time with --to TIME" export -f pprof --every 1s leak.data
 refuse 2 " export: --format massif was removed; use html, whose page has the same chart, or pprof" export -f massif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* When RSS is read again. */
+/* When RSS is read again, and what is read for conditions. */
 #include <check.h>
 #include <linux/kcmp.h>
 #include <sched.h>
@@ -21,9 +21,15 @@
 
 __typeof__(text_file_read) __real_text_file_read, __wrap_text_file_read;
 
+static const char *pressure; /* what the kernel says of it */
+
 /* The kernel answers late. */
 int __wrap_text_file_read(int directory, const char *path, char **text_ret)
 {
+	if (pressure && !strcmp(path, "/proc/pressure/memory")) {
+		*text_ret = strdup(pressure);
+		return 0;
+	}
 	nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 	return __real_text_file_read(directory, path, text_ret);
 }
@@ -114,6 +120,43 @@ START_TEST(memory_of_a_child_of_clone_vm_counts_once)
 }
 END_TEST
 
+/* Only if the caller has conditions: pressure since the first reading, whatever it was before, and mappings. */
+START_TEST(figures_for_conditions)
+{
+	static struct mmt_record_options options = {.stop_fd = -1, .all_cpus = true};
+	static struct recorder recorder = {.options = &options};
+	const struct mmt_record_progress *progress = &recorder.progress;
+	struct recording_builder *builder = builder_create(report_file_path());
+
+	recorder_state_init(&recorder);
+	recorder.writer = builder_writer(builder);
+	recorder.writing = true;
+	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
+	pressure =
+	    "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+	ck_assert_ptr_null(resident_series_read(&recorder, true));
+	ck_assert(!progress->stalled_known && !progress->mappings);
+	options.reading_interval_ns = 1000000000;
+	options.counts_mappings = true;
+	ck_assert_ptr_null(resident_series_read(&recorder, true));
+	ck_assert(progress->stalled_known && progress->stalled_ns == 0);
+	ck_assert(progress->mappings > 10 && progress->mappings < progress->mapping_limit);
+	pressure = "some avg10=9.00 avg60=0.00 avg300=0.00 total=6000\n";
+	ck_assert_ptr_null(resident_series_read(&recorder, true));
+	ck_assert_uint_eq(progress->stalled_ns, 5000000);
+	/* It cannot be read once. */
+	pressure = "";
+	ck_assert_ptr_null(resident_series_read(&recorder, true));
+	pressure = "some avg10=9.00 avg60=0.00 avg300=0.00 total=9000\n";
+	ck_assert_ptr_null(resident_series_read(&recorder, true));
+	ck_assert(progress->stalled_known && progress->stalled_ns == 5000000);
+	resident_series_deinit(&recorder.jobs.memory->resident_series);
+	process_table_deinit(&recorder.processes);
+	builder_round(builder);
+	builder_finish(builder, clock_now_ns());
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("resident series");
@@ -121,6 +164,6 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_tests(tcase, reading_that_waited_does_not_postpone_the_next,
-			memory_of_a_child_of_clone_vm_counts_once);
+			memory_of_a_child_of_clone_vm_counts_once, figures_for_conditions);
 	return suite;
 }

@@ -33,7 +33,7 @@ END_TEST
 START_TEST(memory_pressure)
 {
 	struct stop_conditions conditions = of("psi>20%");
-	struct mmt_record_progress progress = {0};
+	struct mmt_record_progress progress = {.stalled_known = true};
 
 	for (unsigned second = 1; second < 40; second++) {
 		progress.elapsed_ns = second * SECOND_NS;
@@ -72,7 +72,7 @@ END_TEST
 START_TEST(oom_kill)
 {
 	struct stop_conditions conditions = of("oom");
-	struct mmt_record_progress progress = {.oom_kills = 1};
+	struct mmt_record_progress progress = {.oom_killed = true};
 
 	ck_assert_str_eq(stop_condition_check(&conditions, &progress, NULL, 0), "oom");
 	ck_assert_ptr_null(stop_condition_check(&conditions, &progress, NULL, 0));

@@ -13,11 +13,12 @@
 struct group_memory {
 	int directory; /* owned; -1: not found, or the group is gone */
 	bool version_1;
-	bool noted;	      /* by the user of this: its counters are in the recording; as are: */
-	uint64_t first_kills; /* OOM kills at the first reading, plus 1; 0: not read */
-	uint64_t stalled_us;  /* at the last reading, plus 1; 0: not read, or not known */
 	dev_t device; /* for group_memories_find() */
 	ino_t inode;  /* likewise */
+	/* By the user of this: its counters are in the recording; OOM kills at the first reading, and how long its
+	 * processes had waited at the last one, each plus 1; 0: not read, or not known. */
+	bool noted;
+	uint64_t first_kills, stalled_us;
 };
 
 /* Groups of the targets, and groups above them. Zero-initialise one without groups. */
@@ -29,7 +30,7 @@ struct group_memories {
 	uint64_t next_ns;
 	size_t next_process;
 	bool reported;
-	uint64_t stalled_us; /* likewise, of the machine */
+	uint64_t stalled_us; /* of the machine, as of a group */
 };
 
 /* Not known, or no limit. */

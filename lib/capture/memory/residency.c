@@ -394,7 +394,7 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 #define GROUP_PROCESSES 64	       /* most processes whose groups are looked up in a reading */
 #define INTERVAL_NS 50000000ULL
 #define ELAPSED_SHARE 256     /* shortest interval between two readings: the elapsed time divided by this */
-#define MAPPINGS_INTERVAL_NS 10000000000ULL
+#define MAPPINGS_INTERVAL_NS 10000000000ULL /* between two counts of the mappings */
 #define PROCESS_NS 5000000ULL /* shortest interval for each process: at most 200 notes a second */
 #define COST_SHARE 200	      /* readings may take 1/COST_SHARE of the recorder's time; waiting does not count */
 
@@ -456,7 +456,7 @@ static uint64_t stalled_since(uint64_t *last_us, uint64_t stalled_us)
 	return before_us ? subtract(*last_us, before_us) : 0;
 }
 
-/* Keep the group that is nearest to its limit, for the callback of the caller. Its use is that of the report. */
+/* Keep the group that is nearest to its limit for the callback of the caller. Its use is that of the report. */
 static void keep_fullest(struct mmt_record_progress *progress, const uint64_t figures[NOTE_GROUP_FIGURES])
 {
 	static const unsigned parts[] = {NOTE_GROUP_ANON, NOTE_GROUP_SHMEM, NOTE_GROUP_KERNEL};
@@ -490,7 +490,7 @@ static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_n
 				    stalled_since(&memory->stalled_us, figures[NOTE_GROUP_STALLED - NOTE_GROUP_FIRST]));
 	memory->first_kills = memory->first_kills ?: *kills + 1;
 	if (*kills != GROUP_MEMORY_NONE && *kills >= memory->first_kills)
-		recorder->progress.oom_kills += *kills - memory->first_kills + 1;
+		recorder->progress.oom_killed = true;
 	(void)cgroup_path(memory->directory, path, sizeof(path));
 	/* When the targets have ended, only the counters still tell about them. */
 	if (recorder->cgroup < 0 && !recorder->jobs.memory->resident_series.processes)
@@ -533,7 +533,7 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 				 "the processes were in too many control groups: the counters of %zu are recorded",
 				 groups->items.count);
 	groups->reported = groups->left_out;
-	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = recorder->progress.oom_kills = 0;
+	recorder->progress.group_bytes = recorder->progress.group_limit_bytes = 0;
 	for (size_t i = 0; !error && i < groups->items.count; i++) {
 		if (groups->items.items[i].noted && groups->items.items[i].directory >= 0 &&
 		    !note_group(recorder, i, now_ns, reading, &stalled_us, &error))
@@ -543,16 +543,17 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 	return error;
 }
 
-/* Where no group has a file of pressure. */
-static void add_machine_pressure(struct mmt_record_progress *progress, struct group_memories *groups)
+/* Of the machine, if no group has it. */
+static void read_pressure(struct mmt_record_progress *progress, struct group_memories *groups)
 {
-	uint64_t stalled_us = group_memory_stalled(-1, "/proc/pressure/memory");
+	if (!array_find(group, groups->items.items, groups->items.count, group->stalled_us)) {
+		uint64_t stalled_us = group_memory_stalled(-1, "/proc/pressure/memory");
 
-	if (array_find(group, groups->items.items, groups->items.count, group->stalled_us))
-		return;
-	progress->stalled_ns = stalled_us == GROUP_MEMORY_NONE
-				   ? UINT64_MAX
-				   : progress->stalled_ns + stalled_since(&groups->stalled_us, stalled_us) * 1000;
+		progress->stalled_ns += stalled_since(&groups->stalled_us, stalled_us) * 1000;
+		if (!groups->stalled_us)
+			return;
+	}
+	progress->stalled_known = true;
 }
 
 /* Runs in the helper: the kernel lets it wait while one of the two is in an exec. */
@@ -616,8 +617,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 	counts = recorder->options->counts_mappings && now_ns >= series->mappings_next_ns;
 	if (counts) {
 		recorder->progress.mappings = 0;
-		recorder->progress.mapping_limit =
-		    (uint64_t)text_file_number(-1, "/proc/sys/vm/max_map_count", 0);
+		recorder->progress.mapping_limit = (uint64_t)text_file_number(-1, "/proc/sys/vm/max_map_count", 0);
 		series->mappings_next_ns = now_ns + MAPPINGS_INTERVAL_NS;
 	}
 	process_table_each(process, &recorder->processes, !error) {
@@ -651,17 +651,17 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 	}
 	if (!error && !recorder->options->all_cpus)
 		error = note_groups(recorder, now_ns, reading, last);
-	add_machine_pressure(&recorder->progress, &recorder->jobs.memory->groups);
+	if (recorder->options->reading_interval_ns)
+		read_pressure(&recorder->progress, &recorder->jobs.memory->groups);
 	error = error ?: limits_note_machine(recorder, now_ns);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;
 	if (!series->begin_ns)
 		series->begin_ns = now_ns;
-	interval_ns = longest_ns(INTERVAL_NS, (now_ns - series->begin_ns) / ELAPSED_SHARE,
-				 (clock_thread_ns() - began_ns) * COST_SHARE);
-	if (recorder->options->reading_interval_ns && interval_ns > recorder->options->reading_interval_ns)
-		interval_ns = longest_ns(recorder->options->reading_interval_ns,
-					 (clock_thread_ns() - began_ns) * COST_SHARE, 0);
+	interval_ns = (now_ns - series->begin_ns) / ELAPSED_SHARE;
+	if (recorder->options->reading_interval_ns)
+		interval_ns = smaller_of(interval_ns, recorder->options->reading_interval_ns);
+	interval_ns = longest_ns(INTERVAL_NS, interval_ns, (clock_thread_ns() - began_ns) * COST_SHARE);
 	series->next_ns = now_ns + longest_ns(interval_ns, recorder->processes.items.count * PROCESS_NS, 0);
 	return error ? error : pss_series_read(recorder, now_ns, reading, last);
 }

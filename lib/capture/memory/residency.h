@@ -86,7 +86,7 @@ struct resident_series {
 	uint64_t begin_ns; /* time of the first reading */
 	uint64_t next_ns;  /* when the next is due */
 	uint64_t mappings_next_ns; /* when mappings are counted again */
-	size_t processes;  /* that have memory of their own, in the latest one */
+	size_t processes;	   /* that have memory of their own, in the latest one */
 	VECTOR(struct mmt_resident_reading)
 	sums; /* RSS of all processes together; a recording of a year has some thousand readings */
 	VECTOR(struct mmt_resident_reading) pss_sums; /* those in which the Pss of all processes was read */

@@ -22,7 +22,8 @@ struct row_sum {
 	const struct mmt_row *row; /* the largest one with this stack; NULL: stacks without a row of their own */
 	uint32_t group;
 	struct mmt_part figures;
-	int64_t bytes_per_minute;
+	double bytes_per_minute;
+	bool has_rate; /* of any part */
 };
 
 /* Processes with the same labels. */
@@ -112,19 +113,21 @@ static void add_part(struct fleet_rows *rows, const struct mmt_part *part)
 	} key = {row->identity ? row->identity : row->id, rows->group_of.items[part->process], row->memory_class};
 	double share =
 	    row->memory_bytes ? (double)export_weight(part, MMT_WEIGHT_MEMORY) / (double)row->memory_bytes : 0;
-	struct row_sum added = {.row = row,
-				.group = (uint32_t)key.group,
-				.figures = {.resident_bytes = MMT_UNKNOWN, .resident_before_bytes = MMT_UNKNOWN}};
+	struct row_sum *sum, added = {.row = row,
+				      .group = (uint32_t)key.group,
+				      .figures = {.resident_bytes = MMT_UNKNOWN, .resident_before_bytes = MMT_UNKNOWN}};
 	uint64_t number;
 
 	if (export_is_new(&rows->stacks, &key, sizeof(key), &number, &rows->failed))
 		rows->failed |= !vector_push(&rows->sums, added);
 	if (rows->failed)
 		return;
-	figures_add_to_part(&rows->sums.items[number - 1].figures, part);
-	if (row->bytes_per_minute != MMT_RATE_UNKNOWN)
-		rows->sums.items[number - 1].bytes_per_minute +=
-		    (int64_t)((double)row->bytes_per_minute * (share < 1 ? share : 1));
+	sum = &rows->sums.items[number - 1];
+	figures_add_to_part(&sum->figures, part);
+	if (row->bytes_per_minute == MMT_RATE_UNKNOWN || !row->memory_bytes)
+		return;
+	sum->has_rate = true;
+	sum->bytes_per_minute += (double)row->bytes_per_minute * (share < 1 ? share : 1);
 }
 
 /* Those with most memory first. */
@@ -213,10 +216,11 @@ static void put_row(struct fleet_rows *rows, const struct row_sum *sum)
 	document_unsigned(&document, "allocated_count", figures->allocated_count);
 	document_unsigned(&document, "freed_bytes", figures->freed_bytes);
 	document_unsigned(&document, "freed_count", figures->freed_count);
-	if (row && row->bytes_per_minute == MMT_RATE_UNKNOWN)
-		document_null(&document, "bytes_per_minute");
+	/* A sum of hostile figures may not fit. */
+	if (sum->has_rate && sum->bytes_per_minute < (double)INT64_MAX && sum->bytes_per_minute > -(double)INT64_MAX)
+		document_signed(&document, "bytes_per_minute", (int64_t)sum->bytes_per_minute);
 	else
-		document_signed(&document, "bytes_per_minute", sum->bytes_per_minute);
+		document_null(&document, "bytes_per_minute");
 	document_each(&document, "stack", i, row ? row->frame_count : 0)
 		put_frame(rows, &document, row->frames[i]);
 	document_finish(&document);
@@ -248,6 +252,7 @@ struct mmt_error *export_rows(const struct export *export, FILE *stream)
 		}
 		figures_add_to_part(&other->figures, &sum->figures);
 		other->bytes_per_minute += sum->bytes_per_minute;
+		other->has_rate |= sum->has_rate;
 		other->group = sum->group;
 		rows.groups.items[sum->group].has_other = true;
 	}
