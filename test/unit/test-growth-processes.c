@@ -304,6 +304,34 @@ START_TEST(processes_for_each_request_are_no_growth)
 }
 END_TEST
 
+/* A worker of 4 MiB is replaced every 11 seconds. The recording shows the end of the first one and the beginning of the
+ * last one: these count as the others do, which are not brief. */
+START_TEST(worker_that_is_cut_by_the_recording_counts)
+{
+	struct recording_builder *builder = begin(2);
+	const struct size server = {.resident = 10 * MEBIBYTE}, size = {.resident = 4 * MEBIBYTE};
+	int32_t worker = PARENT + 1;
+	struct mmt_report *report;
+
+	builder_note(builder, 1500, worker, NOTE_STARTED, 1, (uint64_t)PARENT << NOTE_PARENT_SHIFT);
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		if (reading % 11 == 2) {
+			builder_exit(builder, time_of(reading) - SECOND_NS / 2, worker, worker);
+			worker++;
+			builder_fork(builder, time_of(reading) - SECOND_NS / 4, worker, worker, PARENT, PARENT);
+		}
+		put_size(builder, reading, PARENT, &server);
+		put_size(builder, reading, worker, &size);
+		builder_round(builder);
+	}
+	report = finish(builder);
+	ck_assert_uint_eq(report->growth.start_bytes, 14 * MEBIBYTE);
+	ck_assert_uint_eq(report->growth.end_bytes, 14 * MEBIBYTE);
+	expect_no_text(report, "came and went");
+	mmt_report_destroy(report);
+}
+END_TEST
+
 enum server { FOUND, FORKED, ALWAYS_BRIEF, LATE_WORKER, WINDOW, SHELL, ENDED_WORKER, SERVERS };
 
 #define LATE 30 /* the reading in which a late worker starts, or the window, or before which a worker ends */
@@ -1157,7 +1185,7 @@ Suite *test_suite(void)
 			reading_in_which_a_worker_ends_does_not_count, last_process_shares_nothing,
 			last_process_grows_by_all_it_maps, swap_counts_before_pss_is_read,
 			late_process_counts_before_its_pss_is_read, brief_process_has_others_like_it,
-			selected_processes_count, share_of_a_process_is_its_growth,
+			worker_that_is_cut_by_the_recording_counts, selected_processes_count, share_of_a_process_is_its_growth,
 			plateau_of_all_is_not_that_of_the_verdict, level_since_no_process_grows, lazily_freed_memory_is_given_back,
 			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent, parts_are_of_private_pages);
 	tcase_add_loop_test(tests, brief_children_hold_nothing_of_their_parent, 0, SERVERS);

@@ -40,7 +40,8 @@ struct judgement {
 	bool complete_only; /* leave readings out in which a process has no Pss */
 };
 
-static bool lived_briefly(const struct judgement *judgement, const struct process *process)
+/* *cut_ret: the recording shows only a part of its life, which may have been longer. */
+static bool lived_briefly(const struct judgement *judgement, const struct process *process, bool *cut_ret)
 {
 	const struct recording_info *info = &judgement->rows->replay->metadata->info;
 	/* Of all readings: it does not depend on where the window begins. */
@@ -50,23 +51,38 @@ static bool lived_briefly(const struct judgement *judgement, const struct proces
 	uint64_t ended_ns = smaller_of(process->ended_ns, end_ns);
 	bool is_target = array_find(pid, info->targets.items, info->targets.count, *pid == process->pid);
 
+	*cut_ret = !process->ended || process->started_ns <= start_ns;
 	return !is_target && (ended_ns <= began_ns || ended_ns - began_ns < (end_ns - start_ns) / VERDICT_PARTS);
+}
+
+/* The process that forked it, also before the recording; NULL: unknown. */
+static const struct process *find_parent(const struct judgement *judgement, const struct process *process)
+{
+	const struct replay *replay = judgement->rows->replay;
+	const struct process_start *start = notes_start(&replay->notes, process->pid);
+
+	if (process->forked_from != process->index)
+		return replay->processes->all.items[process->forked_from];
+	return start && start->parent ? processes_find(replay->processes, start->parent) : NULL;
 }
 
 /* Children of one process that ended in the recording. */
 struct ended_children {
 	uint64_t count, largest_bytes, second_bytes;
+	uint64_t whole, brief; /* of those whose whole life is known: how many, and how many lived briefly */
 };
 
 /*
  * A server may fork a process for each request. One that runs at the start or at the end stands in for the many between
- * them: leave it out if it is not much larger than those that ended. Leave none out that the user asked for.
+ * them: leave it out if it is not much larger than those that ended, and most of these lived briefly. Leave none out
+ * that the user asked for.
  */
 static struct mmt_error *leave_out_brief(struct judgement *judgement)
 {
 	struct processes *processes = judgement->rows->replay->processes;
 	CLEANUP(free)
 	struct ended_children *children = calloc(processes->all.count + 1, sizeof(*children)); /* by parent */
+	bool cut, brief;
 
 	if (judgement->rows->options->pids)
 		return NULL;
@@ -79,16 +95,20 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 
 		if (!process->ended || process->forked_from == process->index || process->borrows_space)
 			continue;
+		brief = lived_briefly(judgement, process, &cut);
+		of->whole += !cut;
+		of->brief += !cut && brief;
 		of->count++;
 		of->second_bytes = larger_of(of->second_bytes, smaller_of(of->largest_bytes, size));
 		of->largest_bytes = larger_of(of->largest_bytes, size);
 	}
 	for (const struct process *process = NULL; (process = processes_next(processes, process));) {
 		struct process_readings *readings = memory_readings_of(judgement->memory, process);
-		const struct ended_children *of = &children[process->forked_from];
+		const struct process *parent = find_parent(judgement, process);
+		const struct ended_children *of = &children[parent ? parent->index : process->index];
 		uint64_t size = readings ? readings->most_bytes : 0, largest;
 
-		if (!readings || !lived_briefly(judgement, process))
+		if (!readings || !lived_briefly(judgement, process, &cut) || (cut && of->brief < of->whole / 2))
 			continue;
 		largest = process->ended && size == of->largest_bytes ? of->second_bytes : of->largest_bytes;
 		/* The parent has had other children that ended, and this one is not much larger. */
@@ -118,18 +138,12 @@ static uint64_t program_of(const struct process *process)
 /* The process whose memory this one got by fork; NULL: unknown, or it executed another program. */
 static const struct process *find_origin(const struct judgement *judgement, const struct process *process)
 {
-	const struct process *parent;
-	const struct replay *replay = judgement->rows->replay;
-	const struct process_start *start;
+	const struct process *parent = find_parent(judgement, process);
 
 	if (process->program_ns > process->started_ns)
 		return NULL;
-	if (process->forked_from != process->index)
-		return replay->processes->all.items[process->forked_from];
-	start = notes_start(&replay->notes, process->pid);
-	parent = start && start->parent ? processes_find(replay->processes, start->parent) : NULL;
-	if (!parent)
-		return NULL;
+	if (!parent || process->forked_from != process->index)
+		return parent;
 	/* The program of a process that ended is not known any more, but another one has another name. */
 	return (process->ended ? process->name == parent->name : program_of(parent) == program_of(process)) ? parent
 													    : NULL;
